@@ -1,0 +1,311 @@
+/*
+ * seen.h - has this key been seen before?
+ *
+ * A filter remembers keys in a few bits each. Asked about a key, it answers
+ * "never" or "maybe". "Never" is always true. "Maybe" is wrong, for a key that
+ * was not added, with the probability you chose: the false-positive rate.
+ *
+ *     key bytes -> hash -> positions -> bits
+ *
+ * Names      A call named ..._maybe is approximate; one named ..._has is exact.
+ * Errors     A call that can fail returns seen_status: 0 on success, negative
+ *            on error. Out-parameters are written only on success, unless
+ *            their comment says otherwise. Nothing here prints or exits.
+ * Ownership  What a _new, _copy, _load, _view or _open call hands out, the
+ *            matching _free or _close takes back; both accept NULL. Memory
+ *            passed in is read during the call and never kept, except by
+ *            the _view calls, which borrow their buffer until _free.
+ * Threads    No locks, and one global: the CPU kernel, chosen once, atomically.
+ *            On one filter, any number of calls taking `const seen_filter *`
+ *            may run at once; a call taking `seen_filter *` must run alone.
+ *            Filters made with SEEN_CONCURRENT also allow the seen_add and
+ *            seen_visit families beside any other call but seen_clear(),
+ *            seen_merge() and seen_free().
+ * Bytes      The _load and _view calls accept hostile input: any bytes give a
+ *            working object or an error, in bounded memory.
+ * Keys       A key is `len` bytes; NUL is a byte like any other, and the empty
+ *            key (NULL, 0) is a key. An integer key is its 8 bytes
+ *            little-endian: seen_add_u64() and friends.
+ * ABI        Structs are opaque or end in `reserved`, which must be zero.
+ *            Numbers below are permanent: new ones are added, none reused.
+ */
+#ifndef SEEN_H
+#define SEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifndef SEEN_API
+#if defined(__GNUC__)
+#define SEEN_API __attribute__((visibility("default")))
+#else
+#define SEEN_API
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEEN_VERSION "0.1.0"
+
+/* The version of the library that is running, as SEEN_VERSION is that of the
+ * header it was compiled with. */
+SEEN_API const char *seen_version(void);
+
+/* ---- Status ------------------------------------------------------------- */
+
+typedef enum seen_status {
+    SEEN_OK = 0,
+    SEEN_NOMEM = -1,       /* the allocator gave NULL */
+    SEEN_INVALID = -2,     /* an argument is outside its documented range */
+    SEEN_FULL = -3,        /* this kind can take no more (Bloom kinds never say
+                              it: they overfill and report their rate) */
+    SEEN_UNSUPPORTED = -4, /* this kind or dialect cannot do that */
+    SEEN_ABSENT = -5,      /* no such key, user, file or dialect */
+    SEEN_CORRUPT = -6,     /* the bytes are not what they claim to be */
+    SEEN_NEWER = -7,       /* well formed, but written by a later version */
+    SEEN_SHORT = -8,       /* your buffer is too small; *len says what fits */
+    SEEN_IO = -9,          /* a system call failed; errno is as it left it */
+    SEEN_BUSY = -10,       /* another writer holds it */
+    SEEN_MISMATCH = -11    /* parameters, hash or key of two objects differ */
+} seen_status;
+
+/* A short English sentence; static storage, never NULL. */
+SEEN_API const char *seen_strerror(seen_status status);
+
+/* ---- Plan: from what you want to what it costs -------------------------- */
+
+typedef enum seen_kind {
+    SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED */
+    SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
+    SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
+    SEEN_SET = 7      /* growing set of 64-bit fingerprints; practically exact,
+                         needs to know neither `items` nor `fpp` */
+} seen_kind;
+
+/* seen_spec.flags */
+#define SEEN_CONCURRENT 1u /* lock-free adds from many threads */
+#define SEEN_KEYED      2u /* SipHash with spec.key: safe against chosen keys */
+
+typedef struct seen_allocator {
+    void *(*alloc)(void *ctx, size_t size); /* NULL on failure */
+    void (*release)(void *ctx, void *ptr, size_t size);
+    void *ctx;
+} seen_allocator;
+
+/*
+ * Zero every field you do not care about: zero means "the default".
+ *
+ * Of items, fpp and bits give any two; give all of items, fpp and hashes, or
+ * two of items, fpp and bits together with hashes, to insist on k as well.
+ * With items and bits the rate follows; with bits and fpp, the capacity.
+ */
+typedef struct seen_spec {
+    uint64_t items; /* n: keys you expect to add */
+    double fpp;     /* p: false-positive rate, 0 < fpp < 1 */
+    uint64_t limit; /* refuse to use more bytes than this; 0 = no limit */
+    seen_kind kind;
+    uint32_t flags;
+    uint64_t bits;      /* m, where the caller insists */
+    uint32_t hashes;    /* k, where the caller insists */
+    uint32_t reserved0; /* 0 */
+    const uint8_t *key; /* 16 bytes. SEEN_KEYED: the secret, required, see
+                           seen_random_key(). Otherwise: a fixed seed, of which
+                           the first 8 bytes count; NULL = seed 0 */
+    const seen_allocator *allocator; /* NULL = the C library and the kernel */
+    uint64_t reserved[8];
+} seen_spec;
+
+typedef struct seen_plan {
+    seen_kind kind;     /* what seen_new() would make */
+    uint32_t hashes;    /* k: bits, or slots, probed per key */
+    uint64_t items;     /* n: how many keys keep the rate at or below fpp */
+    uint64_t bits;      /* m: bits of payload */
+    uint64_t bytes;     /* everything, headers included */
+    double fpp;         /* expected rate once `items` keys are in */
+    uint32_t lines;     /* cache lines read to find a key that is there */
+    uint32_t hash_bits; /* 64, or 128 where 64 could not keep the rate */
+    uint64_t reserved[4];
+} seen_plan;
+
+/* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and
+ * seen_plan_problem() says why. */
+SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan);
+
+/* What is wrong with a spec: which field, and the range it must be in. NULL if
+ * nothing is. Static storage. */
+SEEN_API const char *seen_plan_problem(const seen_spec *spec);
+
+/* The expected rate of a planned filter once it holds `items` keys, also far
+ * beyond what it was planned for. */
+SEEN_API double seen_plan_fpp(const seen_plan *plan, uint64_t items);
+
+/* The kinds of this build, in the order of their constants: index 0, 1, ...
+ * until SEEN_ANY comes back. Names are those of the command line. */
+SEEN_API seen_kind seen_kind_at(size_t index);
+SEEN_API const char *seen_kind_name(seen_kind kind);  /* NULL: no such kind */
+SEEN_API seen_kind seen_kind_named(const char *name); /* SEEN_ANY: none */
+
+/* ---- Arithmetic: the formulas, for those who want to see them ----------- */
+
+/* Classic filter, n keys, m bits, k hashes: (1 - e^(-kn/m))^k, the textbook's
+ * approximation, and the exact probability, which it underestimates where m is
+ * small. NaN if m or k is 0. docs/MATH.md derives all of these. */
+SEEN_API double seen_fpp_bloom(double n, double m, double k);
+SEEN_API double seen_fpp_exact(uint64_t n, uint64_t m, uint32_t k);
+
+/* Blocked filter: `regions` regions of lines / regions 512-bit lines; a key
+ * sets bits_per_line bits (1, 2, 4 or 8) in one line of each region. */
+SEEN_API double seen_fpp_blocked(uint64_t n, uint64_t lines, uint32_t regions,
+                                 uint32_t bits_per_line);
+
+/* A question put to several filters is wrong if one of them is wrong. */
+SEEN_API double seen_fpp_combined(const double *fpp, size_t n);
+
+/* How many keys leave `set` of m bits set, k per key. Infinite if set >= m. */
+SEEN_API double seen_items_from_fill(double set, double m, double k);
+
+/* ---- Filter ------------------------------------------------------------- */
+
+typedef struct seen_filter seen_filter;
+
+SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec);
+SEEN_API void seen_free(seen_filter *f);
+
+/* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. */
+SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
+
+/* Remember a key. Adding it again is harmless. On any error the filter is
+ * exactly as it was. */
+SEEN_API seen_status seen_add(seen_filter *f, const void *key, size_t len);
+
+/* Ask and add in one pass; *before is what seen_maybe() would have said. On a
+ * SEEN_CONCURRENT filter two simultaneous visits of one new key may both be
+ * told "new"; never both "seen". */
+SEEN_API seen_status seen_visit(seen_filter *f, const void *key, size_t len,
+                                bool *before);
+
+/* ---- Many keys at once: hashed ahead, prefetched, then probed ----------- */
+
+typedef struct seen_key {
+    const void *data;
+    size_t len;
+} seen_key;
+
+SEEN_API void seen_maybe_many(const seen_filter *f, const seen_key *keys,
+                              size_t n, bool *answers);
+
+/* As n single calls in this order would do. *added (may be NULL) is always
+ * written: how many leading keys went in. */
+SEEN_API seen_status seen_add_many(seen_filter *f, const seen_key *keys,
+                                   size_t n, size_t *added);
+
+/* before[i] is written for the *visited leading keys; a key that repeats
+ * within the batch is "new" the first time only. visited may be NULL. */
+SEEN_API seen_status seen_visit_many(seen_filter *f, const seen_key *keys,
+                                     size_t n, bool *before, size_t *visited);
+
+/* ---- Hash once, ask often ----------------------------------------------- */
+
+/*
+ * The hash of a key, as the filter it came from computes it. Filters made with
+ * the same flags, key and hash_bits agree. Or bring your own: all bits must be
+ * uniform and independent. A filter of 64 hash bits reads `lo` only.
+ */
+typedef struct seen_hash {
+    uint64_t lo;
+    uint64_t hi;
+} seen_hash;
+
+SEEN_API seen_hash seen_hash_key(const seen_filter *f, const void *key,
+                                 size_t len);
+SEEN_API void seen_hash_many(const seen_filter *f, const seen_key *keys,
+                             size_t n, seen_hash *hashes);
+
+SEEN_API bool seen_maybe_hashed(const seen_filter *f, seen_hash hash);
+SEEN_API seen_status seen_add_hashed(seen_filter *f, seen_hash hash);
+SEEN_API seen_status seen_visit_hashed(seen_filter *f, seen_hash hash,
+                                       bool *before);
+SEEN_API void seen_maybe_many_hashed(const seen_filter *f,
+                                     const seen_hash *hashes, size_t n,
+                                     bool *answers);
+SEEN_API seen_status seen_add_many_hashed(seen_filter *f,
+                                          const seen_hash *hashes, size_t n,
+                                          size_t *added);
+SEEN_API seen_status seen_visit_many_hashed(seen_filter *f,
+                                            const seen_hash *hashes, size_t n,
+                                            bool *before, size_t *visited);
+
+/* ---- Whole filters ------------------------------------------------------ */
+
+typedef enum seen_merge_op {
+    SEEN_UNION = 0,       /* exactly the filter of all keys of both */
+    SEEN_INTERSECTION = 1 /* holds every key that is in both; a Bloom kind
+                             answers "maybe" somewhat more often than a filter
+                             built from the common keys alone */
+} seen_merge_op;
+
+/* Merge `from` into `into`. SEEN_MISMATCH unless kind, parameters, hash and key
+ * agree: anything else would be a silent wrong answer. */
+SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
+                                seen_merge_op op);
+
+/* Make room for `items` keys in all, so that a kind that grows need not do it
+ * on the way. Kinds of fixed size are left as they are: SEEN_OK. */
+SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
+
+/* Forget all keys; parameters and memory stay. */
+SEEN_API void seen_clear(seen_filter *f);
+
+SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
+                               const seen_allocator *allocator);
+
+/* Same kind, parameters, hash and key, and the same keys as far as the filter
+ * can tell. The order in which they came does not matter. */
+SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
+
+typedef struct seen_info {
+    seen_kind kind;
+    uint32_t flags;
+    const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128" */
+    uint32_t hashes;   /* k */
+    uint32_t lines;    /* cache lines read to find a key that is there */
+    uint64_t capacity; /* items planned for; 0: as many as come */
+    double fpp;        /* the rate promised up to the capacity */
+    uint64_t bits;     /* m */
+    uint64_t bits_set; /* of them (slots in use x 64 for SEEN_SET) */
+    uint64_t bytes;    /* memory, all of it */
+    uint64_t items;    /* adds that changed something: the distinct keys, less
+                          those hidden by a false positive. Estimated from the
+                          fill after a merge and for SEEN_CONCURRENT */
+    double fpp_now;    /* the rate of the bits as they are now */
+    uint64_t reserved[8];
+} seen_info;
+
+/* Reads every bit: takes time in proportion to the size of the filter. */
+SEEN_API void seen_info_of(const seen_filter *f, seen_info *info);
+
+/* ---- For string and integer keys ---------------------------------------- */
+
+static inline seen_status seen_add_str(seen_filter *f, const char *key)
+{
+    return seen_add(f, key, strlen(key));
+}
+
+static inline bool seen_maybe_str(const seen_filter *f, const char *key)
+{
+    return seen_maybe(f, key, strlen(key));
+}
+
+SEEN_API seen_status seen_add_u64(seen_filter *f, uint64_t key);
+SEEN_API bool seen_maybe_u64(const seen_filter *f, uint64_t key);
+SEEN_API seen_status seen_visit_u64(seen_filter *f, uint64_t key, bool *before);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEEN_H */

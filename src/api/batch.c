@@ -1,0 +1,120 @@
+/*
+ * api/batch.c - many keys at once.
+ *
+ * Keys become hashes a few hundred at a time, on the stack, always some ahead
+ * of those being probed, so that a filter's prefetch ring never runs dry:
+ *
+ *     keys     ........................................
+ *     hashes            | probe these | ahead |
+ *                       0            256     288
+ */
+#include "seen.h"
+
+#include "filter/filter.h"
+
+#include <string.h>
+
+#define CHUNK 256
+#define AHEAD 32 /* at least the longest ring of any kind */
+
+struct stream {
+    const seen_filter *f;
+    const seen_key *keys;
+    size_t left; /* keys not hashed yet */
+    size_t have; /* hashes in the buffer */
+    seen_hash hashes[CHUNK + AHEAD];
+};
+
+/* Top up the buffer; how many to probe now, 0 at the end. */
+static size_t fill(struct stream *s)
+{
+    size_t more = seen_min_size(CHUNK + AHEAD - s->have, s->left);
+    s->f->hash->many(s->f->secret, s->keys, more, s->hashes + s->have);
+    s->keys += more;
+    s->left -= more;
+    s->have += more;
+    return seen_min_size(s->have, CHUNK);
+}
+
+static size_t start(struct stream *s, const seen_filter *f,
+                    const seen_key *keys, size_t n)
+{
+    s->f = f;
+    s->keys = keys;
+    s->left = n;
+    s->have = 0;
+    size_t now = fill(s);
+    f->ops->prefetch(f, s->hashes, s->have);
+    return now;
+}
+
+static size_t next(struct stream *s, size_t done)
+{
+    s->have -= done;
+    memmove(s->hashes, s->hashes + done, s->have * sizeof *s->hashes);
+    return fill(s);
+}
+
+void seen_maybe_many(const seen_filter *f, const seen_key *keys, size_t n,
+                     bool *answers)
+{
+    struct stream s;
+    for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {
+        f->ops->maybe_many(f, s.hashes, now, s.have - now, answers);
+        answers += now;
+    }
+}
+
+seen_status seen_visit_many(seen_filter *f, const seen_key *keys, size_t n,
+                            bool *before, size_t *visited)
+{
+    struct stream s;
+    size_t total = 0;
+    seen_status status = SEEN_OK;
+    for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {
+        size_t done;
+        status = f->ops->visit_many(f, s.hashes, now, s.have - now,
+                                    before ? before + total : NULL, &done);
+        total += done;
+        if (status != SEEN_OK) break;
+    }
+    if (visited) *visited = total;
+    return status;
+}
+
+seen_status seen_add_many(seen_filter *f, const seen_key *keys, size_t n,
+                          size_t *added)
+{
+    return seen_visit_many(f, keys, n, NULL, added);
+}
+
+/* ---- Hashed ------------------------------------------------------------- */
+
+void seen_hash_many(const seen_filter *f, const seen_key *keys, size_t n,
+                    seen_hash *hashes)
+{
+    f->hash->many(f->secret, keys, n, hashes);
+}
+
+void seen_maybe_many_hashed(const seen_filter *f, const seen_hash *hashes,
+                            size_t n, bool *answers)
+{
+    f->ops->prefetch(f, hashes, n);
+    f->ops->maybe_many(f, hashes, n, 0, answers);
+}
+
+seen_status seen_visit_many_hashed(seen_filter *f, const seen_hash *hashes,
+                                   size_t n, bool *before, size_t *visited)
+{
+    size_t done;
+    f->ops->prefetch(f, hashes, n);
+    seen_status status = f->ops->visit_many(f, hashes, n, 0, before, &done);
+    if (visited) *visited = done;
+    return status;
+}
+
+seen_status seen_add_many_hashed(seen_filter *f, const seen_hash *hashes,
+                                 size_t n, size_t *added)
+{
+    return seen_visit_many_hashed(f, hashes, n, NULL, added);
+}

@@ -1,0 +1,185 @@
+/*
+ * api/filter.c - the life of a filter and questions about one key: arguments
+ * checked, then one indirect call. api/batch.c has the calls for many keys.
+ */
+#include "seen.h"
+
+#include "api/plan.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "filter/filter.h"
+
+#include <string.h>
+
+/* ---- Life --------------------------------------------------------------- */
+
+/* A filter like `pattern` in all but its allocator, with an empty payload. */
+static seen_status make(seen_filter **out, const seen_filter *pattern,
+                        const seen_allocator *allocator)
+{
+    seen_allocator a = seen_allocator_or_default(allocator);
+    size_t size = pattern->ops->state_size;
+    seen_filter *f = seen_alloc_zeroed(&a, size);
+    if (!f) return SEEN_NOMEM;
+    *f = *pattern;
+    f->allocator = a;
+    f->items = 0;
+    seen_status status = f->ops->open(f);
+    if (status != SEEN_OK) {
+        seen_release(&a, f, size);
+        return status;
+    }
+    *out = f;
+    return SEEN_OK;
+}
+
+seen_status seen_new(seen_filter **f, const seen_spec *spec)
+{
+    if (!f) return SEEN_INVALID;
+    const char *problem;
+    seen_filter pattern = {0};
+    seen_status status = seen_plan_check(spec, &pattern.plan, &problem);
+    if (status != SEEN_OK) return status;
+
+    bool keyed = spec->flags & SEEN_KEYED;
+    pattern.ops = seen_kinds_find(pattern.plan.kind);
+    pattern.hash = seen_hash_choose(keyed, pattern.plan.hash_bits);
+    pattern.flags = spec->flags;
+    if (spec->key) memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
+    return make(f, &pattern, spec->allocator);
+}
+
+void seen_free(seen_filter *f)
+{
+    if (!f) return;
+    seen_allocator a = f->allocator;
+    size_t size = f->ops->state_size;
+    f->ops->close(f);
+    seen_release(&a, f, size);
+}
+
+seen_status seen_copy(seen_filter **copy, const seen_filter *f,
+                      const seen_allocator *allocator)
+{
+    if (!copy || !f) return SEEN_INVALID;
+    if (allocator && (!allocator->alloc || !allocator->release))
+        return SEEN_INVALID;
+    seen_filter *made;
+    seen_status status = make(&made, f, allocator);
+    if (status != SEEN_OK) return status;
+    status = f->ops->copy_payload(made, f);
+    if (status != SEEN_OK) {
+        seen_free(made);
+        return status;
+    }
+    made->items = f->items;
+    *copy = made;
+    return SEEN_OK;
+}
+
+/* ---- One key ------------------------------------------------------------ */
+
+seen_hash seen_hash_key(const seen_filter *f, const void *key, size_t len)
+{
+    return f->hash->one(f->secret, key, len);
+}
+
+bool seen_maybe_hashed(const seen_filter *f, seen_hash hash)
+{
+    return f->ops->maybe(f, hash);
+}
+
+seen_status seen_add_hashed(seen_filter *f, seen_hash hash)
+{
+    bool before;
+    return f->ops->visit(f, hash, &before);
+}
+
+seen_status seen_visit_hashed(seen_filter *f, seen_hash hash, bool *before)
+{
+    return f->ops->visit(f, hash, before);
+}
+
+bool seen_maybe(const seen_filter *f, const void *key, size_t len)
+{
+    return seen_maybe_hashed(f, seen_hash_key(f, key, len));
+}
+
+seen_status seen_add(seen_filter *f, const void *key, size_t len)
+{
+    return seen_add_hashed(f, seen_hash_key(f, key, len));
+}
+
+seen_status seen_visit(seen_filter *f, const void *key, size_t len,
+                       bool *before)
+{
+    return seen_visit_hashed(f, seen_hash_key(f, key, len), before);
+}
+
+static seen_hash hash_u64(const seen_filter *f, uint64_t key)
+{
+    uint8_t bytes[8];
+    seen_put_le64(bytes, key);
+    return seen_hash_key(f, bytes, sizeof bytes);
+}
+
+seen_status seen_add_u64(seen_filter *f, uint64_t key)
+{
+    return seen_add_hashed(f, hash_u64(f, key));
+}
+
+bool seen_maybe_u64(const seen_filter *f, uint64_t key)
+{
+    return seen_maybe_hashed(f, hash_u64(f, key));
+}
+
+seen_status seen_visit_u64(seen_filter *f, uint64_t key, bool *before)
+{
+    return seen_visit_hashed(f, hash_u64(f, key), before);
+}
+
+/* ---- Whole filters ------------------------------------------------------ */
+
+/* Do a key's bits mean the same in both? */
+static bool same_hash(const seen_filter *a, const seen_filter *b)
+{
+    return a->ops == b->ops && a->hash == b->hash &&
+           memcmp(a->secret, b->secret, sizeof a->secret) == 0;
+}
+
+seen_status seen_merge(seen_filter *into, const seen_filter *from,
+                       seen_merge_op op)
+{
+    if (!into || !from || (op != SEEN_UNION && op != SEEN_INTERSECTION))
+        return SEEN_INVALID;
+    if (!same_hash(into, from)) return SEEN_MISMATCH;
+    return into->ops->merge(into, from, op);
+}
+
+seen_status seen_reserve(seen_filter *f, uint64_t items)
+{
+    return f->ops->reserve ? f->ops->reserve(f, items) : SEEN_OK;
+}
+
+void seen_clear(seen_filter *f)
+{
+    f->ops->clear(f);
+    f->items = 0;
+}
+
+bool seen_equal(const seen_filter *a, const seen_filter *b)
+{
+    return same_hash(a, b) && a->ops->equal(a, b);
+}
+
+void seen_info_of(const seen_filter *f, seen_info *info)
+{
+    *info = (seen_info){.kind = f->plan.kind,
+                        .flags = f->flags,
+                        .hash = f->hash->name,
+                        .hashes = f->plan.hashes,
+                        .lines = f->plan.lines,
+                        .capacity = f->plan.items,
+                        .fpp = f->plan.fpp};
+    f->ops->info(f, info);
+}

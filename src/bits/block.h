@@ -1,0 +1,227 @@
+/*
+ * block.h - arrays of 512-bit lines, and the kernels that probe them.
+ *
+ * A kernel is one way to do the same thing: portable C, AVX2, NEON, or atomic
+ * words for filters that several threads change. block_dispatch.c chooses.
+ *
+ * The batch calls keep a ring of prefetches in flight: while key i is tested,
+ * the lines of key i + SEEN_RING are on their way. In DRAM that reaches 1.03
+ * times the speed of reading random lines and doing nothing with them;
+ * prefetching a whole batch and then testing it is 25-35 % slower, because the
+ * processor idles at both ends of every batch.
+ *
+ *     hashes   | tested ... | i | ... in flight ... | i + 32 | not yet ...
+ *
+ * `ahead` tells a batch call how many valid hashes follow its n, so that a long
+ * stream cut into pieces keeps the ring full across the cuts; the caller has
+ * prefetched the first SEEN_RING of the stream.
+ */
+#ifndef SEEN_BLOCK_H
+#define SEEN_BLOCK_H
+
+#include "seen.h"
+
+#include "bits/line.h"
+#include "probe/native.h"
+
+#define SEEN_RING 32 /* measured best of 8..64: script/bench kernels */
+
+struct seen_lines {
+    uint64_t *words;  /* regions * count lines, region after region */
+    uint64_t count;   /* lines in a region */
+    uint32_t regions; /* a key has one line in each */
+    uint32_t log_w;   /* a key sets 1 << log_w bits in a line */
+    bool wide;        /* 128-bit hashes */
+    bool ring;        /* too large for the cache: prefetch pays */
+};
+
+struct seen_kernel {
+    const char *name;
+    bool (*usable)(void);
+    bool (*maybe)(const struct seen_lines *b, seen_hash h);
+    bool (*visit)(struct seen_lines *b, seen_hash h);
+    void (*maybe_many)(const struct seen_lines *b, const seen_hash *h, size_t n,
+                       size_t ahead, bool *answers);
+    /* Returns how many were new. before may be NULL. */
+    size_t (*visit_many)(struct seen_lines *b, const seen_hash *h, size_t n,
+                         size_t ahead, bool *before);
+};
+
+#define KERNEL(name) extern const struct seen_kernel seen_kernel_##name;
+KERNEL(portable)
+KERNEL(concurrent)
+#if defined(__x86_64__)
+KERNEL(avx2)
+#endif
+#if defined(__aarch64__)
+KERNEL(neon)
+#endif
+#undef KERNEL
+
+/* The best kernel this processor can run, or the one SEEN_CPU names. */
+const struct seen_kernel *seen_kernel_best(void);
+
+/* Every kernel of this build, for tests; NULL past the end. */
+const struct seen_kernel *seen_kernel_at(size_t index);
+
+/* ---- What all kernels share --------------------------------------------- */
+
+SEEN_INLINE uint64_t *seen_lines_at(const struct seen_lines *b, uint32_t region,
+                                    uint64_t word)
+{
+    uint64_t line = region * b->count + seen_reduce(word, b->count);
+    return b->words + line * SEEN_LINE_WORDS;
+}
+
+/* How an ISA tests or sets one line. Each kernel file passes its own pair to
+ * the functions below, which are inlined into it. */
+typedef bool seen_line_test(const uint64_t *line, uint32_t x, uint32_t log_w);
+typedef bool seen_line_change(uint64_t *line, uint32_t x, uint32_t log_w);
+
+/* What a loop compiles in: constants where possible, so that branches vanish. */
+struct seen_shape {
+    uint32_t regions, log_w;
+    bool wide;
+};
+
+SEEN_INLINE struct seen_shape seen_shape_of(const struct seen_lines *b)
+{
+    return (struct seen_shape){b->regions, b->log_w, b->wide};
+}
+
+/* One line of eight bits and 64-bit hashes: what nearly every filter is. */
+#define SEEN_COMMON_SHAPE   ((struct seen_shape){1, 3, false})
+#define SEEN_LINES_SHAPE(b) ((struct seen_shape){(b)->regions, 3, (b)->wide})
+
+SEEN_INLINE bool seen_is_common(const struct seen_lines *b)
+{
+    return b->regions == 1 && b->log_w == 3 && !b->wide;
+}
+
+SEEN_INLINE void seen_shape_prefetch(const struct seen_lines *b, seen_hash h,
+                                     struct seen_shape s)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    for (uint32_t r = 0; r < s.regions; r++)
+        seen_prefetch_read(seen_lines_at(b, r, seen_probe_word(p, r)));
+}
+
+SEEN_INLINE bool seen_shape_maybe(const struct seen_lines *b, seen_hash h,
+                                  struct seen_shape s, seen_line_test *test)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    for (uint32_t r = 0; r < s.regions; r++) {
+        uint64_t word = seen_probe_word(p, r);
+        const uint64_t *line = seen_lines_at(b, r, word);
+        if (s.regions == 1)
+            return test(line, (uint32_t)(word + p.stir), s.log_w);
+        if (!test(line, (uint32_t)(word + p.stir), s.log_w)) return false;
+    }
+    return true;
+}
+
+SEEN_INLINE bool seen_shape_visit(const struct seen_lines *b, seen_hash h,
+                                  struct seen_shape s, seen_line_change *change)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    bool before = true;
+    for (uint32_t r = 0; r < s.regions; r++) {
+        uint64_t word = seen_probe_word(p, r);
+        uint64_t *line = seen_lines_at(b, r, word);
+        before &= change(line, (uint32_t)(word + p.stir), s.log_w);
+    }
+    return before;
+}
+
+/* The hashes that have others SEEN_RING behind them come first, then the rest:
+ * two loops instead of a question per key. */
+SEEN_INLINE size_t seen_ringed(const struct seen_lines *b, size_t n,
+                               size_t ahead)
+{
+    size_t known = b->ring ? n + ahead : 0;
+    return known <= SEEN_RING ? 0 : seen_min_size(n, known - SEEN_RING);
+}
+
+SEEN_INLINE void seen_shape_maybe_many(const struct seen_lines *b,
+                                       const seen_hash *h, size_t n,
+                                       size_t ahead, bool *answers,
+                                       struct seen_shape s,
+                                       seen_line_test *test)
+{
+    const struct seen_lines l = *b; /* in registers, whatever is written */
+    size_t ringed = seen_ringed(b, n, ahead), i = 0;
+    for (; i < ringed; i++) {
+        seen_shape_prefetch(&l, h[i + SEEN_RING], s);
+        answers[i] = seen_shape_maybe(&l, h[i], s, test);
+    }
+    for (; i < n; i++)
+        answers[i] = seen_shape_maybe(&l, h[i], s, test);
+}
+
+SEEN_INLINE size_t seen_shape_visit_many(const struct seen_lines *b,
+                                         const seen_hash *h, size_t n,
+                                         size_t ahead, bool *before,
+                                         struct seen_shape s,
+                                         seen_line_change *change)
+{
+    const struct seen_lines l = *b;
+    size_t ringed = seen_ringed(b, n, ahead), seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i < ringed) seen_shape_prefetch(&l, h[i + SEEN_RING], s);
+        bool was = seen_shape_visit(&l, h[i], s, change);
+        if (before) before[i] = was;
+        seen += was;
+    }
+    return n - seen;
+}
+
+/* A kernel from its two line functions. */
+#define SEEN_DEFINE_KERNEL(isa, can_run, target, test, change)                 \
+    target static bool isa##_maybe(const struct seen_lines *b, seen_hash h)    \
+    {                                                                          \
+        if (seen_is_common(b))                                                 \
+            return seen_shape_maybe(b, h, SEEN_COMMON_SHAPE, test);            \
+        if (b->log_w == 3)                                                     \
+            return seen_shape_maybe(b, h, SEEN_LINES_SHAPE(b), test);          \
+        return seen_shape_maybe(b, h, seen_shape_of(b), test);                 \
+    }                                                                          \
+    target static bool isa##_visit(struct seen_lines *b, seen_hash h)          \
+    {                                                                          \
+        if (seen_is_common(b))                                                 \
+            return seen_shape_visit(b, h, SEEN_COMMON_SHAPE, change);          \
+        if (b->log_w == 3)                                                     \
+            return seen_shape_visit(b, h, SEEN_LINES_SHAPE(b), change);        \
+        return seen_shape_visit(b, h, seen_shape_of(b), change);               \
+    }                                                                          \
+    target static void isa##_maybe_many(const struct seen_lines *b,            \
+                                        const seen_hash *h, size_t n,          \
+                                        size_t ahead, bool *answers)           \
+    {                                                                          \
+        if (seen_is_common(b))                                                 \
+            seen_shape_maybe_many(b, h, n, ahead, answers, SEEN_COMMON_SHAPE,  \
+                                  test);                                       \
+        else if (b->log_w == 3)                                                \
+            seen_shape_maybe_many(b, h, n, ahead, answers,                     \
+                                  SEEN_LINES_SHAPE(b), test);                  \
+        else                                                                   \
+            seen_shape_maybe_many(b, h, n, ahead, answers, seen_shape_of(b),   \
+                                  test);                                       \
+    }                                                                          \
+    target static size_t isa##_visit_many(struct seen_lines *b,                \
+                                          const seen_hash *h, size_t n,        \
+                                          size_t ahead, bool *before)          \
+    {                                                                          \
+        if (seen_is_common(b))                                                 \
+            return seen_shape_visit_many(b, h, n, ahead, before,               \
+                                         SEEN_COMMON_SHAPE, change);           \
+        if (b->log_w == 3)                                                     \
+            return seen_shape_visit_many(b, h, n, ahead, before,               \
+                                         SEEN_LINES_SHAPE(b), change);         \
+        return seen_shape_visit_many(b, h, n, ahead, before, seen_shape_of(b), \
+                                     change);                                  \
+    }                                                                          \
+    const struct seen_kernel seen_kernel_##isa = {                             \
+        #isa,        can_run,          isa##_maybe,                            \
+        isa##_visit, isa##_maybe_many, isa##_visit_many}
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * blocked.c - the default filter: all bits of a key in one cache line.
+ *
+ *     hash ──► line (64 bytes) ──► one bit in each of its eight words
+ *
+ *     | line 0 | line 1 | ... | line i                            | ... |
+ *                              | ..1..... | .......1 | ... | 1....... |
+ *
+ * A lookup costs one cache miss and a dozen vector instructions whatever the
+ * answer; a classic filter costs up to k misses. The price is some memory,
+ * because lines fill unevenly: 10.1 bits a key instead of 9.6 at 1 %, 15.7
+ * instead of 14.4 at 0.1 %. For rates below 0.02 % the filter is cut into two
+ * or more regions and a key gets a line in each, which evens things out again;
+ * above 3 % it sets only 4, 2 or 1 bits. plan/sizing.c has the arithmetic and
+ * the choice, bits/line.h the layout of a line.
+ *
+ * Worked example: one million keys at 1 %. The planner finds 19,726 lines of
+ * 64 bytes, 10.1 bits a key. Key "alice": XXH3 gives 64 bits; times 19,726
+ * shifted right by 64 is its line, its low 32 bits give eight bits there.
+ *
+ * Choose SEEN_BLOOM instead where the last 5-9 % of memory matter more than
+ * speed. Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom
+ * Filters, 2007; the one-bit-per-word line is that of Impala and Parquet, at
+ * twice their width.
+ */
+#include "base/alloc.h"
+#include "bits/bitmap.h"
+#include "bits/block.h"
+#include "filter/filter.h"
+#include "plan/sizing.h"
+
+#include <string.h>
+
+/* Half of a small L2: below, everything is in cache and prefetching only
+ * costs instructions. */
+#define RING_FROM_BYTES (256 * 1024)
+
+struct blocked {
+    seen_filter common;
+    struct seen_lines lines;
+    const struct seen_kernel *kernel;
+};
+
+static struct blocked *self(seen_filter *f)
+{
+    return (struct blocked *)f;
+}
+
+static const struct blocked *peek(const seen_filter *f)
+{
+    return (const struct blocked *)f;
+}
+
+/* ---- Plan --------------------------------------------------------------- */
+
+static struct seen_layout layout_of(const seen_plan *plan)
+{
+    uint32_t k = plan->hashes;
+    struct seen_layout l = {.regions = k < 8 ? 1 : k / 8,
+                            .per_line = k < 8 ? k : 8};
+    l.count = plan->bits / SEEN_LINE_BITS / l.regions;
+    return l;
+}
+
+static double blocked_plan_fpp(const seen_plan *plan, uint64_t items)
+{
+    struct seen_layout l = layout_of(plan);
+    double fpp =
+        seen_fpp_blocked(items, l.count * l.regions, l.regions, l.per_line);
+    return seen_fpp_with_hash(fpp, items, plan->hash_bits);
+}
+
+/* 128 bits also where line numbers would eat into the low half of 64. */
+static uint32_t hash_bits(double n, double p, const seen_spec *spec,
+                          const struct seen_layout *l)
+{
+    uint32_t bits = seen_hash_bits_for(n, p, spec);
+    return bits == 64 && l->count > UINT32_MAX ? 128 : bits;
+}
+
+static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
+{
+    const char *problem = seen_spec_needs_two(spec);
+    if (problem) return problem;
+
+    uint32_t k = spec->hashes;
+    if (k && k != 1 && k != 2 && k != 4 && (k % 8 || k > 8 * SEEN_MAX_REGIONS))
+        return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
+               "128";
+    uint64_t lines = spec->bits / SEEN_LINE_BITS;
+    if (spec->bits && lines == 0)
+        return "bits of a blocked filter is at least 512, one line";
+
+    /* 1. The layout, from whichever two are given. */
+    struct seen_layout l;
+    double fpp = spec->fpp;
+    uint64_t items = spec->items;
+    if (!spec->bits) {
+        if (!seen_layout_for(items, fpp, k, &l))
+            return "items at this fpp take more than 2^48 bits";
+    } else if (items) {
+        if (!seen_layout_within(items, lines, k, &l))
+            return "bits is too few for this many hashes";
+    } else {
+        /* As many keys as the classic formula allows: the best shape for
+         * them is the best shape for the few less that really fit. */
+        uint32_t any = 0;
+        double n = seen_capacity_for((double)spec->bits, fpp, &any);
+        if (!seen_layout_within(n < 1 ? 1 : (uint64_t)n, lines, k, &l))
+            return "bits is too few for this many hashes";
+        items = seen_layout_capacity(&l, fpp);
+        if (items == 0) return "bits is too few for even one key at this fpp";
+    }
+
+    /* 2. What it costs, and the hash that keeps the rate. */
+    plan->hashes = l.regions * l.per_line;
+    plan->bits = l.count * l.regions * SEEN_LINE_BITS;
+    plan->items = items;
+    plan->lines = l.regions;
+    double expected = seen_fpp_blocked(items, plan->bits / SEEN_LINE_BITS,
+                                       l.regions, l.per_line);
+    if (fpp > 0 && expected > fpp)
+        return "bits is too few for items at this fpp";
+    plan->hash_bits =
+        hash_bits((double)items, fpp > 0 ? fpp : expected, spec, &l);
+    if (!plan->hash_bits)
+        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    plan->fpp = blocked_plan_fpp(plan, items);
+    plan->bytes = plan->bits / 8 + sizeof(struct blocked);
+    return NULL;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static seen_status blocked_open(seen_filter *f)
+{
+    struct seen_layout l = layout_of(&f->plan);
+    uint64_t bytes = f->plan.bits / 8;
+    uint64_t *words = seen_alloc_zeroed(&f->allocator, bytes);
+    if (!words) return SEEN_NOMEM;
+    self(f)->lines = (struct seen_lines){.words = words,
+                                         .count = l.count,
+                                         .regions = l.regions,
+                                         .log_w = seen_ctz64(l.per_line),
+                                         .wide = f->hash->bits == 128,
+                                         .ring = bytes > RING_FROM_BYTES};
+    self(f)->kernel = f->flags & SEEN_CONCURRENT ? &seen_kernel_concurrent
+                                                 : seen_kernel_best();
+    return SEEN_OK;
+}
+
+static void blocked_close(seen_filter *f)
+{
+    seen_release(&f->allocator, self(f)->lines.words, f->plan.bits / 8);
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+/* A shared counter would cost concurrent adds more than the filter does; they
+ * estimate instead, see blocked_info(). */
+static void count_new(seen_filter *f, uint64_t n)
+{
+    if (!(f->flags & SEEN_CONCURRENT)) f->items += n;
+}
+
+static bool blocked_maybe(const seen_filter *f, seen_hash h)
+{
+    return peek(f)->kernel->maybe(&peek(f)->lines, h);
+}
+
+static seen_status blocked_visit(seen_filter *f, seen_hash h, bool *before)
+{
+    *before = self(f)->kernel->visit(&self(f)->lines, h);
+    count_new(f, !*before);
+    return SEEN_OK;
+}
+
+static void blocked_prefetch(const seen_filter *f, const seen_hash *h, size_t n)
+{
+    const struct seen_lines *lines = &peek(f)->lines;
+    if (!lines->ring) return;
+    for (size_t i = 0; i < n && i < SEEN_RING; i++)
+        seen_shape_prefetch(lines, h[i], seen_shape_of(lines));
+}
+
+static void blocked_maybe_many(const seen_filter *f, const seen_hash *h,
+                               size_t n, size_t ahead, bool *answers)
+{
+    peek(f)->kernel->maybe_many(&peek(f)->lines, h, n, ahead, answers);
+}
+
+static seen_status blocked_visit_many(seen_filter *f, const seen_hash *h,
+                                      size_t n, size_t ahead, bool *before,
+                                      size_t *done)
+{
+    size_t fresh =
+        self(f)->kernel->visit_many(&self(f)->lines, h, n, ahead, before);
+    count_new(f, fresh);
+    *done = n;
+    return SEEN_OK;
+}
+
+/* ---- Whole filters ------------------------------------------------------ */
+
+/*
+ * The rate of the bits as they are, and how many are set. A random key takes a
+ * random line of each region and a random bit of each group. Atomic loads,
+ * because concurrent adds may be running.
+ */
+static double survey(const struct seen_lines *b, uint64_t *bits_set)
+{
+    const uint32_t words_per_group = SEEN_LINE_WORDS >> b->log_w;
+    const uint64_t *word = b->words;
+    double fpp = 1;
+    *bits_set = 0;
+    for (uint32_t r = 0; r < b->regions; r++) {
+        double sum = 0;
+        for (uint64_t line = 0; line < b->count; line++) {
+            double wrong = 1;
+            for (uint32_t g = 0; g < 1u << b->log_w; g++) {
+                uint64_t set = 0;
+                for (uint32_t i = 0; i < words_per_group; i++)
+                    set += seen_popcount64(seen_atomic_load(word++));
+                wrong *= (double)set / (words_per_group * 64);
+                *bits_set += set;
+            }
+            sum += wrong;
+        }
+        fpp *= sum / (double)b->count;
+    }
+    return fpp;
+}
+
+static uint64_t count_words(const seen_filter *f)
+{
+    return f->plan.bits / 64;
+}
+
+static void blocked_info(const seen_filter *f, seen_info *info)
+{
+    const struct seen_lines *lines = &peek(f)->lines;
+    info->bits = f->plan.bits;
+    info->fpp_now = survey(lines, &info->bits_set);
+    info->bytes = f->plan.bytes;
+    info->items = f->flags & SEEN_CONCURRENT
+                      ? seen_plan_items(&f->plan, info->bits_set)
+                      : f->items;
+}
+
+static bool same_shape(const seen_filter *a, const seen_filter *b)
+{
+    return a->plan.bits == b->plan.bits && a->plan.hashes == b->plan.hashes;
+}
+
+static seen_status blocked_merge(seen_filter *into, const seen_filter *from,
+                                 seen_merge_op op)
+{
+    if (!same_shape(into, from)) return SEEN_MISMATCH;
+    uint64_t *a = self(into)->lines.words;
+    const uint64_t *b = peek(from)->lines.words;
+    if (op == SEEN_UNION)
+        seen_bits_or(a, b, count_words(into));
+    else
+        seen_bits_and(a, b, count_words(into));
+    into->items =
+        seen_plan_items(&into->plan, seen_bits_count(a, count_words(into)));
+    return SEEN_OK;
+}
+
+static seen_status blocked_copy_payload(seen_filter *to,
+                                        const seen_filter *from)
+{
+    seen_bits_copy(self(to)->lines.words, peek(from)->lines.words,
+                   count_words(from));
+    return SEEN_OK;
+}
+
+static bool blocked_equal(const seen_filter *a, const seen_filter *b)
+{
+    return same_shape(a, b) &&
+           seen_bits_equal(peek(a)->lines.words, peek(b)->lines.words,
+                           count_words(a));
+}
+
+static void blocked_clear(seen_filter *f)
+{
+    memset(self(f)->lines.words, 0, f->plan.bits / 8);
+}
+
+const struct seen_filter_ops seen_blocked_ops = {
+    .kind = SEEN_BLOCKED,
+    .name = "blocked",
+    .state_size = sizeof(struct blocked),
+    .flags = SEEN_CONCURRENT | SEEN_KEYED,
+    .plan = blocked_plan,
+    .plan_fpp = blocked_plan_fpp,
+    .open = blocked_open,
+    .close = blocked_close,
+    .maybe = blocked_maybe,
+    .visit = blocked_visit,
+    .prefetch = blocked_prefetch,
+    .maybe_many = blocked_maybe_many,
+    .visit_many = blocked_visit_many,
+    .merge = blocked_merge,
+    .copy_payload = blocked_copy_payload,
+    .equal = blocked_equal,
+    .clear = blocked_clear,
+    .info = blocked_info,
+};

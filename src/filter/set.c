@@ -1,0 +1,372 @@
+/*
+ * set.c - a growing set of 64-bit fingerprints: practically exact, no n needed.
+ *
+ * The fingerprint is the whole hash. Two of n keys share one with probability
+ * about n^2 / 2^65: 5 in a million for 14 million keys, 3 % for a billion. So
+ * "maybe" here means "yes, unless a billion keys had bad luck".
+ *
+ * Fingerprints lie in an open-addressing table of cache lines, eight each. A
+ * fingerprint's home line is its value scaled to the number of lines; if that
+ * is full, the next one with room, wrapping at the end. A line fills from the left and nothing is
+ * ever removed, so the first zero ends the search:
+ *
+ *     line i    | a b c d 0 0 0 0 |      4 keys, room for more
+ *     line i+1  | e f g h i j k l |      full: look on in line i+2
+ *
+ * (The fingerprint 0 means "empty"; a key that hashes to it is stored as 1.)
+ *
+ * The table doubles when 4/5 of it is used: 10 to 20 bytes a key. Scaling keeps
+ * order, so old lines feed new lines from front to back and the old table goes
+ * back to the system piece by piece while the new one fills: the peak is the
+ * new table alone. Growing by half instead (10 to 15 bytes) moves every key
+ * twice as often, and moving is most of the cost of a growing set. Who knows
+ * how many keys will come says so with seen_reserve(): 10 bytes a key, no move.
+ *
+ * Worked example: 13 million keys. The table has grown to 16.8 million slots,
+ * 134 MB or 10.3 bytes a key; the key number 13,421,773 doubles it.
+ *
+ * Choose a Bloom kind instead when that is too much: 8 bits a key at 2 %.
+ */
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "base/cpu.h"
+#include "bits/slots.h"
+#include "filter/filter.h"
+#include "probe/reduce.h"
+
+#include <string.h>
+
+#define SLOTS           SEEN_SLOTS
+#define FIRST_LINES     16
+#define RING            32
+#define MOST_ITEMS      ((uint64_t)1 << 42) /* 40 TB of them */
+#define RING_FROM_BYTES (256 * 1024)
+
+struct set {
+    seen_filter common; /* .items: slots in use */
+    uint64_t *slots;
+    uint64_t lines;
+    uint64_t room; /* grow when this many are used */
+    uint64_t *(*find)(const struct set *s, uint64_t print); /* as the CPU can */
+};
+
+static struct set *self(seen_filter *f)
+{
+    return (struct set *)f;
+}
+
+static const struct set *peek(const seen_filter *f)
+{
+    return (const struct set *)f;
+}
+
+static uint64_t bytes_of(uint64_t lines)
+{
+    return lines * SEEN_LINE_SIZE;
+}
+
+static uint64_t room_of(uint64_t lines)
+{
+    return lines * SLOTS / 5 * 4;
+}
+
+/* The fewest lines with room for n. */
+static uint64_t lines_with_room(uint64_t n)
+{
+    uint64_t lines = n / 4 * 5 / SLOTS;
+    while (room_of(lines) < n)
+        lines++;
+    return lines < FIRST_LINES ? FIRST_LINES : lines;
+}
+
+static uint64_t fingerprint(seen_hash h)
+{
+    return h.lo ? h.lo : 1;
+}
+
+/* ---- Plan --------------------------------------------------------------- */
+
+static double set_plan_fpp(const seen_plan *plan, uint64_t items)
+{
+    (void)plan;
+    return (double)items * 0x1p-64;
+}
+
+static const char *set_plan(const seen_spec *spec, seen_plan *plan)
+{
+    if (spec->bits || spec->hashes)
+        return "bits and hashes mean nothing to a set: it grows";
+    if (spec->items > MOST_ITEMS) return "items of a set is at most 2^42";
+    if (spec->fpp > 0 && (double)spec->items * 0x1p-64 > spec->fpp)
+        return "fpp is below what 64-bit fingerprints can keep (items x 2^-64)";
+    uint64_t lines = lines_with_room(spec->items);
+    plan->hashes = 1;
+    plan->items = spec->items;
+    plan->bits = bytes_of(lines) * 8;
+    plan->bytes = bytes_of(lines) + sizeof(struct set);
+    plan->fpp = set_plan_fpp(plan, spec->items);
+    plan->lines = 1;
+    plan->hash_bits = 64;
+    return NULL;
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
+static uint64_t *home(const struct set *s, uint64_t print)
+{
+    return s->slots + seen_reduce(print, s->lines) * SLOTS;
+}
+
+/* Where the fingerprint is, or the empty slot where it belongs. The table is
+ * never full, so the search ends. */
+SEEN_INLINE uint64_t *search(const struct set *s, uint64_t print,
+                             uint32_t (*look)(const uint64_t *, uint64_t))
+{
+    uint64_t *line = home(s, print);
+    const uint64_t *end = s->slots + s->lines * SLOTS;
+    for (;;) {
+        uint32_t i = look(line, print);
+        if (i < SLOTS) return line + i;
+        line += SLOTS;
+        if (line == end) line = s->slots;
+    }
+}
+
+static uint64_t *find(const struct set *s, uint64_t print)
+{
+    return search(s, print, seen_slot_find);
+}
+
+#if defined(__x86_64__)
+SEEN_SLOTS_AVX2 static uint64_t *find_avx2(const struct set *s, uint64_t print)
+{
+    return search(s, print, seen_slot_find_avx2);
+}
+#endif
+
+/* Put each fingerprint of a table into an empty larger one. */
+static void move(struct set *to, struct set *from, const seen_allocator *a)
+{
+    const uint64_t piece = (8 << 20) / SEEN_LINE_SIZE; /* lines given back */
+    for (uint64_t line = 0; line < from->lines; line++) {
+        const uint64_t *slot = from->slots + line * SLOTS;
+        for (uint32_t i = 0; i < SLOTS && slot[i]; i++)
+            *to->find(to, slot[i]) = slot[i];
+        if ((line + 1) % piece == 0)
+            seen_release_piece(a, from->slots + (line + 1 - piece) * SLOTS,
+                               bytes_of(piece), bytes_of(from->lines));
+    }
+}
+
+/* Move to a table of `lines` lines; the old one stays if there is no memory. */
+static seen_status rebuild(seen_filter *f, uint64_t lines)
+{
+    struct set *s = self(f);
+    struct set next = *s;
+    next.lines = lines;
+    next.room = room_of(lines);
+    next.slots = seen_alloc_zeroed(&f->allocator, bytes_of(lines));
+    if (!next.slots) return SEEN_NOMEM;
+    move(&next, s, &f->allocator);
+    seen_release(&f->allocator, s->slots, bytes_of(s->lines));
+    *s = next;
+    return SEEN_OK;
+}
+
+SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
+{
+    struct set *s = self(f);
+    uint64_t *slot = s->find(s, print);
+    *before = *slot == print;
+    if (*before) return SEEN_OK;
+    if (f->items >= s->room) {
+        seen_status status = rebuild(f, 2 * s->lines);
+        if (status != SEEN_OK) return status;
+        slot = s->find(s, print);
+    }
+    *slot = print;
+    f->items++;
+    return SEEN_OK;
+}
+
+static seen_status set_reserve(seen_filter *f, uint64_t items)
+{
+    if (items > MOST_ITEMS) return SEEN_INVALID;
+    if (items <= self(f)->room) return SEEN_OK;
+    return rebuild(f, lines_with_room(items));
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static seen_status set_open(seen_filter *f)
+{
+    struct set *s = self(f);
+    s->lines = f->plan.bits / 8 / SEEN_LINE_SIZE;
+    s->room = room_of(s->lines);
+    s->find = find;
+#if defined(__x86_64__)
+    if (seen_cpu_has_avx2() && !seen_cpu_wanted("portable"))
+        s->find = find_avx2;
+#endif
+    s->slots = seen_alloc_zeroed(&f->allocator, bytes_of(s->lines));
+    return s->slots ? SEEN_OK : SEEN_NOMEM;
+}
+
+static void set_close(seen_filter *f)
+{
+    seen_release(&f->allocator, self(f)->slots, bytes_of(self(f)->lines));
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+static bool set_maybe(const seen_filter *f, seen_hash h)
+{
+    return *peek(f)->find(peek(f), fingerprint(h)) != 0;
+}
+
+static seen_status set_visit(seen_filter *f, seen_hash h, bool *before)
+{
+    return insert(f, fingerprint(h), before);
+}
+
+static bool ring(const struct set *s)
+{
+    return bytes_of(s->lines) > RING_FROM_BYTES;
+}
+
+static void prefetch_home(const struct set *s, seen_hash h)
+{
+    const uint64_t *line = home(s, fingerprint(h));
+    seen_prefetch_read(line);
+    seen_prefetch_read(line + SLOTS); /* one search in five goes on there */
+}
+
+static void set_prefetch(const seen_filter *f, const seen_hash *h, size_t n)
+{
+    for (size_t i = 0; i < n && i < RING; i++)
+        prefetch_home(peek(f), h[i]);
+}
+
+static void set_maybe_many(const seen_filter *f, const seen_hash *h, size_t n,
+                           size_t ahead, bool *answers)
+{
+    const struct set *s = peek(f);
+    size_t known = ring(s) ? n + ahead : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + RING < known) prefetch_home(s, h[i + RING]);
+        answers[i] = *s->find(s, fingerprint(h[i])) != 0;
+    }
+}
+
+static seen_status set_visit_many(seen_filter *f, const seen_hash *h, size_t n,
+                                  size_t ahead, bool *before, size_t *done)
+{
+    const struct set *s = self(f);
+    size_t known = ring(s) ? n + ahead : 0;
+    seen_status status = SEEN_OK;
+    size_t i = 0;
+    for (; i < n; i++) {
+        if (i + RING < known) prefetch_home(s, h[i + RING]);
+        bool was;
+        status = insert(f, fingerprint(h[i]), &was);
+        if (status != SEEN_OK) break;
+        if (before) before[i] = was;
+    }
+    *done = i;
+    return status;
+}
+
+/* ---- Whole sets --------------------------------------------------------- */
+
+/* Only fingerprints are compared and moved, so tables of different sizes
+ * merge; what must agree, the hash and its key, the caller has checked. */
+static seen_status set_merge(seen_filter *into, const seen_filter *from,
+                             seen_merge_op op)
+{
+    struct set *a = self(into);
+    const struct set *b = peek(from);
+    if (op == SEEN_UNION) {
+        /* Room first: nothing may fail halfway. */
+        seen_status status = set_reserve(into, into->items + from->items);
+        if (status != SEEN_OK) return status;
+        for (uint64_t i = 0; i < b->lines * SLOTS; i++) {
+            bool was;
+            if (b->slots[i]) insert(into, b->slots[i], &was);
+        }
+        return SEEN_OK;
+    }
+
+    uint64_t bytes = bytes_of(a->lines);
+    uint64_t *slots = seen_alloc_zeroed(&into->allocator, bytes);
+    if (!slots) return SEEN_NOMEM;
+    struct set next = *a;
+    next.slots = slots;
+    uint64_t items = 0;
+    for (uint64_t i = 0; i < a->lines * SLOTS; i++) {
+        if (!a->slots[i] || !*b->find(b, a->slots[i])) continue;
+        *next.find(&next, a->slots[i]) = a->slots[i];
+        items++;
+    }
+    seen_release(&into->allocator, a->slots, bytes);
+    a->slots = slots;
+    into->items = items;
+    return SEEN_OK;
+}
+
+/* The copy was opened with the plan's size; the set may have grown since. */
+static seen_status set_copy_payload(seen_filter *to, const seen_filter *from)
+{
+    if (self(to)->lines != peek(from)->lines) {
+        seen_status status = rebuild(to, peek(from)->lines);
+        if (status != SEEN_OK) return status;
+    }
+    memcpy(self(to)->slots, peek(from)->slots, bytes_of(peek(from)->lines));
+    return SEEN_OK;
+}
+
+static bool set_equal(const seen_filter *a, const seen_filter *b)
+{
+    if (a->items != b->items) return false;
+    const struct set *s = peek(a);
+    for (uint64_t i = 0; i < s->lines * SLOTS; i++)
+        if (s->slots[i] && !*peek(b)->find(peek(b), s->slots[i])) return false;
+    return true;
+}
+
+static void set_clear(seen_filter *f)
+{
+    memset(self(f)->slots, 0, bytes_of(self(f)->lines));
+}
+
+static void set_info(const seen_filter *f, seen_info *info)
+{
+    uint64_t bytes = bytes_of(peek(f)->lines);
+    info->capacity = 0;
+    info->bits = bytes * 8;
+    info->bits_set = f->items * 64;
+    info->bytes = bytes + sizeof(struct set);
+    info->items = f->items;
+    info->fpp = info->fpp_now = set_plan_fpp(&f->plan, f->items);
+}
+
+const struct seen_filter_ops seen_set_ops = {
+    .kind = SEEN_SET,
+    .name = "set",
+    .state_size = sizeof(struct set),
+    .flags = SEEN_KEYED,
+    .plan = set_plan,
+    .plan_fpp = set_plan_fpp,
+    .open = set_open,
+    .close = set_close,
+    .maybe = set_maybe,
+    .visit = set_visit,
+    .prefetch = set_prefetch,
+    .maybe_many = set_maybe_many,
+    .visit_many = set_visit_many,
+    .reserve = set_reserve,
+    .merge = set_merge,
+    .copy_payload = set_copy_payload,
+    .equal = set_equal,
+    .clear = set_clear,
+    .info = set_info,
+};

@@ -1,0 +1,31 @@
+/*
+ * hash.h - key bytes to 64 or 128 bits.
+ *
+ * One file per hash, one row in hashes.def. A hash reads a 16-byte key (secret
+ * or seed) and the bytes; a 64-bit hash leaves `hi` at 0.
+ */
+#ifndef SEEN_HASH_H
+#define SEEN_HASH_H
+
+#include "seen.h"
+
+struct seen_hash_fn {
+    const char *name;
+    uint32_t bits; /* 64 or 128 */
+    bool keyed;    /* safe against whoever chooses keys but not the secret */
+    seen_hash (*one)(const uint8_t secret[16], const void *key, size_t len);
+    void (*many)(const uint8_t secret[16], const seen_key *keys, size_t n,
+                 seen_hash *out);
+};
+
+#define HASH(constant) extern const struct seen_hash_fn constant;
+#include "hash/hashes.def"
+#undef HASH
+
+/* Row `index` of the table, NULL past its end. */
+const struct seen_hash_fn *seen_hash_at(size_t index);
+
+/* The default for filters: keyed or not, 64 bits enough or not. */
+const struct seen_hash_fn *seen_hash_choose(bool keyed, uint32_t bits);
+
+#endif

@@ -1,0 +1,362 @@
+/*
+ * sizing.c - the arithmetic of Bloom filters.
+ *
+ * Classic filter. n keys throw k balls each into m bits. A bit stays 0 with
+ * probability (1 - 1/m)^(kn), about e^(-kn/m), so
+ *
+ *     p = (1 - e^(-kn/m))^k        m = -kn / ln(1 - p^(1/k))
+ *
+ * and the best k is (m/n) ln 2, which makes half the bits 1. With that k,
+ * m/n = -ln p / (ln 2)^2: 4.79 bits a key at 10 %, 9.585 at 1 %, 14.377 at
+ * 0.1 %. A k must be whole, so what is bought is a little more: both
+ * neighbours are tried and the smaller m wins. Truncating k instead, as some
+ * do, gives 9 where 0.1 % needs 10.
+ *
+ * The formula takes the k probes of a question as independent. They are not
+ * quite: they share one filter, whose fill varies. The exact probability is
+ * larger (Bose et al. 2008); at n = 100, m = 2048, k = 14 by 1.6 %. See
+ * seen_fpp_exact().
+ *
+ * Blocked filter. A key throws w balls into one 512-bit line of each of r
+ * regions. Lines fill unevenly: of n keys, j meet in a line with binomial
+ * probability b(j), and such a line answers wrongly with probability
+ * (1 - (1 - w/512)^j)^w exactly, because each ball has a group of its own.
+ * Regions are independent, so
+ *
+ *     p = ( sum over j of b(j) (1 - (1 - w/512)^j)^w )^r
+ *
+ * (Putze, Sanders, Singler 2007 with the Poisson limit of b.) The unevenness
+ * costs 5 % more bits than classic at 1 %, 9 % at 0.1 %, and grows quickly
+ * below; a second line averages it out again:
+ *
+ *     bits/key for     10 %    1 %   0.1 %   1e-4   1e-5   1e-6
+ *     classic          4.81   9.59   14.38  19.17  23.97  28.76
+ *     1 line, w = 8    6.00  10.10   15.72  23.6   35.0
+ *     2 lines                11.8    15.7   20.2   25.4   31.6
+ *
+ * So the planner takes one line down to about 0.02 %, two to 1e-7, three
+ * beyond, and fewer bits per line above 3 %. One more line must save a tenth
+ * of the memory, since it costs another cache miss.
+ */
+#include "plan/sizing.h"
+
+#include "base/base.h"
+#include "base/checked.h"
+
+#include <math.h>
+
+#define LINE_BITS 512
+
+static const double ln2 = 0.693147180559945309417;
+
+/* ---- Classic ------------------------------------------------------------ */
+
+double seen_fpp_bloom(double n, double m, double k)
+{
+    if (!(m > 0) || !(k > 0)) return NAN;
+    return pow(-expm1(-k * n / m), k);
+}
+
+#define EXACT_MAX_K 64
+
+typedef double chain[EXACT_MAX_K + 1][EXACT_MAX_K + 1];
+
+/* a = a * b for lower triangular matrices of `size` rows. a may be b: row i
+ * needs only rows up to i, so going down never reads what it has written. */
+static void chain_multiply(chain a, chain b, uint32_t size)
+{
+    for (uint32_t i = size; i-- > 0;) {
+        double row[EXACT_MAX_K + 1];
+        for (uint32_t j = 0; j <= i; j++) {
+            row[j] = 0;
+            for (uint32_t x = j; x <= i; x++)
+                row[j] += a[i][x] * b[x][j];
+        }
+        for (uint32_t j = 0; j <= i; j++)
+            a[i][j] = row[j];
+    }
+}
+
+/*
+ * Follow d bits that a question asks about while kn balls fall on m bits. The
+ * number c of them still 0 is a Markov chain: a ball lowers it with probability
+ * c/m. Its matrix to the power kn, by squaring, holds the probability u(d) that
+ * all d end up 1. The k probes of a question hit d different bits with a
+ * probability that is another small chain. All terms are positive, so nothing
+ * cancels, unlike in the textbook's alternating sum.
+ */
+double seen_fpp_exact(uint64_t n, uint64_t m, uint32_t k)
+{
+    if (m == 0 || k == 0) return NAN;
+    uint64_t balls;
+    if (k > EXACT_MAX_K || !seen_mul_fits(n, k, &balls))
+        return seen_fpp_bloom((double)n, (double)m, k);
+
+    chain step = {{0}}, power = {{0}};
+    for (uint32_t c = 0; c <= k; c++) {
+        step[c][c] = c < m ? 1 - (double)c / (double)m : 0;
+        if (c > 0) step[c][c - 1] = 1 - step[c][c];
+        power[c][c] = 1;
+    }
+    for (; balls > 0; balls >>= 1) {
+        if (balls & 1) chain_multiply(power, step, k + 1);
+        chain_multiply(step, step, k + 1);
+    }
+
+    double distinct[EXACT_MAX_K + 1] = {1}; /* after as many probes as rounds */
+    for (uint32_t probe = 0; probe < k; probe++)
+        for (uint32_t d = probe + 1; d > 0; d--) {
+            double fresh = d - 1 < m ? 1 - (double)(d - 1) / (double)m : 0;
+            double stay = d < m ? (double)d / (double)m : 1;
+            distinct[d] = distinct[d] * stay + distinct[d - 1] * fresh;
+            if (d == 1) distinct[0] = 0;
+        }
+
+    double p = 0;
+    for (uint32_t d = 1; d <= k; d++)
+        p += distinct[d] * power[d][0];
+    return p;
+}
+
+uint32_t seen_hashes_for(double n, double m)
+{
+    double ideal = m / n * ln2;
+    if (!(ideal > 1)) return 1;
+    if (ideal >= SEEN_MAX_HASHES) return SEEN_MAX_HASHES;
+    uint32_t k = (uint32_t)ideal;
+    return seen_fpp_bloom(n, m, k) <= seen_fpp_bloom(n, m, k + 1) ? k : k + 1;
+}
+
+/* Keys per bit that k hashes allow at rate p. */
+static double keys_per_bit(double p, uint32_t k)
+{
+    return -log1p(-pow(p, 1.0 / k)) / k;
+}
+
+static uint32_t best_hashes(double p)
+{
+    double ideal = -log2(p);
+    if (!(ideal > 1)) return 1;
+    if (ideal >= SEEN_MAX_HASHES) return SEEN_MAX_HASHES;
+    uint32_t k = (uint32_t)ideal;
+    return keys_per_bit(p, k) >= keys_per_bit(p, k + 1) ? k : k + 1;
+}
+
+double seen_bits_for(double n, double p, uint32_t *k)
+{
+    if (*k == 0) *k = best_hashes(p);
+    return n / keys_per_bit(p, *k);
+}
+
+double seen_capacity_for(double m, double p, uint32_t *k)
+{
+    if (*k == 0) *k = best_hashes(p);
+    return m * keys_per_bit(p, *k);
+}
+
+/* ---- Blocked ------------------------------------------------------------ */
+
+static double power_of_two_times(double x, uint32_t w)
+{
+    for (; w > 1; w /= 2)
+        x *= x;
+    return x;
+}
+
+/*
+ * The rate of one region: n keys over `lines` lines, w bits each. Weights of
+ * the binomial distribution are taken relative to its peak and divided by
+ * their sum, which needs no factorials and cannot overflow.
+ */
+static double region_fpp(double n, double lines, uint32_t w)
+{
+    const double keep = 1 - (double)w / LINE_BITS;
+    const double tiny = 1e-22;
+    double mean = n / lines;
+    if (mean * w / LINE_BITS > 60) return 1;
+    if (lines <= 1) return power_of_two_times(1 - pow(keep, n), w);
+
+    double odds = 1 / (lines - 1);
+    double peak = floor((n + 1) / lines);
+    if (peak > n) peak = n;
+    double empty_at_peak = pow(keep, peak);
+    double total = 0, wrong = 0;
+
+    double weight = 1, empty = empty_at_peak;
+    for (double j = peak; weight > tiny; j++) {
+        total += weight;
+        wrong += weight * power_of_two_times(1 - empty, w);
+        weight *= (n - j) / (j + 1) * odds;
+        empty *= keep;
+    }
+    weight = 1, empty = empty_at_peak;
+    for (double j = peak; j > 0; j--) {
+        weight *= j / ((n - j + 1) * odds);
+        if (weight <= tiny) break;
+        empty /= keep;
+        total += weight;
+        wrong += weight * power_of_two_times(1 - empty, w);
+    }
+    return wrong / total;
+}
+
+double seen_fpp_blocked(uint64_t n, uint64_t lines, uint32_t regions,
+                        uint32_t bits_per_line)
+{
+    bool shaped = bits_per_line == 1 || bits_per_line == 2 ||
+                  bits_per_line == 4 || bits_per_line == 8;
+    if (regions == 0 || lines < regions || !shaped) return NAN;
+    if (n == 0) return 0;
+    uint64_t count = lines / regions;
+    return pow(region_fpp((double)n, (double)count, bits_per_line), regions);
+}
+
+static double layout_fpp(uint64_t n, const struct seen_layout *l)
+{
+    return seen_fpp_blocked(n, l->count * l->regions, l->regions, l->per_line);
+}
+
+/* Fewest lines of a region for n keys at rate p; 0 if more than 2^48 bits. */
+static uint64_t region_lines(double n, double p, uint32_t w)
+{
+    const double most = (double)(SEEN_MAX_BITS / LINE_BITS);
+    if (region_fpp(n, 1, w) <= p) return 1;
+
+    /* A line of the classic filter's fill is a lower bound; go up from there,
+     * then halve the interval. The rate falls steadily with the lines. */
+    double low = fmax(1, n * w / (-log1p(-pow(p, 1.0 / w)) * LINE_BITS) / 2);
+    double high = low * 2;
+    while (region_fpp(n, high, w) > p) {
+        low = high;
+        high *= 1.25;
+        if (high > most) return 0;
+    }
+    while (high - low > fmax(0.5, high * 1e-9)) {
+        double middle = (low + high) / 2;
+        *(region_fpp(n, middle, w) > p ? &low : &high) = middle;
+    }
+    double lines = ceil(high);
+    if (lines > 1 && region_fpp(n, lines - 1, w) <= p) lines--;
+    return lines <= most ? (uint64_t)lines : 0;
+}
+
+/* k of a blocked filter: a power of two up to 8 in one line, or lines of 8. */
+static bool shape_of(uint32_t hashes, struct seen_layout *l)
+{
+    if (hashes == 1 || hashes == 2 || hashes == 4) {
+        *l = (struct seen_layout){0, 1, hashes};
+        return true;
+    }
+    *l = (struct seen_layout){0, hashes / 8, 8};
+    return hashes > 0 && hashes % 8 == 0 && l->regions <= SEEN_MAX_REGIONS;
+}
+
+static uint64_t layout_lines(const struct seen_layout *l)
+{
+    return l->count * l->regions;
+}
+
+bool seen_layout_for(uint64_t n, double p, uint32_t hashes,
+                     struct seen_layout *out)
+{
+    struct seen_layout best = {0};
+    const uint32_t first = hashes ? hashes : 1;
+    const uint32_t last = hashes ? hashes : 8 * SEEN_MAX_REGIONS;
+
+    for (uint32_t k = first; k <= last; k++) {
+        struct seen_layout l;
+        if (!shape_of(k, &l)) continue;
+        double target = pow(p, 1.0 / l.regions);
+        if (!hashes && l.regions < SEEN_MAX_REGIONS && target < 1e-5) continue;
+        if (!hashes && l.regions > 1 && target > 0.2) break;
+        l.count = region_lines((double)n, target, l.per_line);
+        if (l.count == 0 || layout_lines(&l) > SEEN_MAX_BITS / LINE_BITS)
+            continue;
+        /* Another line must pay for its cache miss; more bits in the same
+         * line are welcome unless they cost something. */
+        double worth = l.regions > 1 ? 0.9 : 1.02;
+        if (best.count == 0 ||
+            (double)layout_lines(&l) < worth * (double)layout_lines(&best))
+            best = l;
+    }
+    if (best.count) *out = best;
+    return best.count != 0;
+}
+
+bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
+                        struct seen_layout *out)
+{
+    struct seen_layout best = {0};
+    double best_fpp = 0;
+    const uint32_t first = hashes ? hashes : 1;
+    const uint32_t last = hashes ? hashes : 8 * SEEN_MAX_REGIONS;
+
+    for (uint32_t k = first; k <= last; k++) {
+        struct seen_layout l;
+        if (!shape_of(k, &l) || lines < l.regions) continue;
+        l.count = lines / l.regions;
+        double fpp = layout_fpp(n, &l);
+        double worth = l.regions > 1 ? 0.5 : 1.02;
+        if (best.count == 0 || fpp < worth * best_fpp) {
+            best = l;
+            best_fpp = fpp;
+        } else if (l.regions > 2) {
+            break;
+        }
+    }
+    if (best.count) *out = best;
+    return best.count != 0;
+}
+
+uint64_t seen_layout_capacity(const struct seen_layout *l, double p)
+{
+    if (layout_fpp(1, l) > p) return 0;
+    uint64_t low = 1, high = 2;
+    while (layout_fpp(high, l) <= p) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        *(layout_fpp(middle, l) > p ? &high : &low) = middle;
+    }
+    return low;
+}
+
+/* ---- All kinds ---------------------------------------------------------- */
+
+uint32_t seen_hash_bits_for(double n, double p, const seen_spec *spec)
+{
+    bool fits_64 = n * 1000 * 0x1p-64 <= p;
+    if (fits_64 && !(spec->flags & SEEN_KEYED)) return 64;
+    /* One bit of 128 is lost in probe/native.h. */
+    bool fits_128 = n * 1000 * 0x1p-127 <= p;
+    return fits_128 || !(spec->fpp > 0) ? 128 : 0;
+}
+
+double seen_fpp_with_hash(double fpp, uint64_t n, uint32_t hash_bits)
+{
+    double floor = (double)n * (hash_bits == 64 ? 0x1p-64 : 0x1p-127);
+    return fmin(1, fpp + floor);
+}
+
+uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set)
+{
+    double n = seen_items_from_fill((double)bits_set, (double)plan->bits,
+                                    plan->hashes);
+    return n < 0x1p63 ? (uint64_t)(n + 0.5) : UINT64_MAX;
+}
+
+double seen_fpp_combined(const double *fpp, size_t n)
+{
+    double log_right = 0;
+    for (size_t i = 0; i < n; i++)
+        log_right += log1p(-fpp[i]);
+    return -expm1(log_right);
+}
+
+double seen_items_from_fill(double set, double m, double k)
+{
+    if (set >= m) return INFINITY;
+    return log1p(-set / m) / (k * log1p(-1 / m));
+}
