@@ -1,0 +1,255 @@
+/*
+ * cmd_plan.c - seen plan: what a filter costs before you make it, kind by kind.
+ */
+#include "options.h"
+#include "output.h"
+#include "units.h"
+
+#include <math.h>
+#include <seen.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    uint64_t items, bits, hashes, memory;
+    double rate;
+    seen_kind kind;
+    bool json;
+} opt;
+
+static const struct option options[] = {
+    {'n', NULL, "ITEMS", OPTION_COUNT, &opt.items, "keys to hold: 1e9, 10M"},
+    {'p', NULL, "RATE", OPTION_RATE, &opt.rate,
+     "false-positive rate: 0.001, 0.1%, 1/1000"},
+    {0, "bits", "M", OPTION_COUNT, &opt.bits, "bits of the filter"},
+    {0, "hashes", "K", OPTION_COUNT, &opt.hashes, "bits set per key"},
+    {'M', NULL, "MEMORY", OPTION_SIZE, &opt.memory,
+     "memory to use, instead of --bits: 64MiB, 1G"},
+    {0, "kind", "KIND", OPTION_KIND, &opt.kind, "this kind only"},
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* ---- Numbers ------------------------------------------------------------ */
+
+#define MOST_KINDS 16
+
+struct row {
+    seen_kind kind;
+    seen_plan plan;
+    const char *problem; /* why there is no plan */
+};
+
+/*
+ * A class, not a promise: batched lookups a second on one core. A cache line
+ * costs what script/bench measured for random reads of memory of that size,
+ * and half of the lookups are of keys that are not there, which a classic
+ * filter answers after two lines.
+ */
+static double lookups_per_second(const seen_plan *p)
+{
+    double ns_per_line = p->bytes <= 512 << 10  ? 1.5
+                         : p->bytes <= 32 << 20 ? 2.5
+                                                : 9;
+    double lines = p->kind == SEEN_BLOOM ? (p->lines + 2) / 2.0 : p->lines;
+    return 1e9 / (1 + ns_per_line * lines);
+}
+
+static double bits_per_key(const seen_plan *p)
+{
+    return (double)p->bits / (double)p->items;
+}
+
+static struct row plan_kind(seen_kind kind)
+{
+    struct row row = {.kind = kind};
+    seen_spec spec = {.kind = kind,
+                      .items = opt.items,
+                      .fpp = opt.rate,
+                      .bits = opt.bits,
+                      .hashes = (uint32_t)opt.hashes};
+    if (kind == SEEN_SET) spec.bits = spec.hashes = 0;
+    if (kind == SEEN_SET && !spec.items)
+        row.problem = "needs -n";
+    else
+        row.problem = seen_plan_problem(&spec);
+    if (!row.problem) seen_plan_for(&spec, &row.plan);
+    return row;
+}
+
+static size_t plan_all(struct row *rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < MOST_KINDS; i++) {
+        seen_kind kind = seen_kind_at(i);
+        if (opt.kind == SEEN_ANY || opt.kind == kind)
+            rows[n++] = plan_kind(kind);
+    }
+    return n;
+}
+
+/* ---- Text --------------------------------------------------------------- */
+
+static void print_wish(const struct row *row)
+{
+    char items[UNIT_TEXT], rate[UNIT_TEXT];
+    double p = opt.rate > 0 ? opt.rate : row->plan.fpp;
+    printf("%s keys at %s", show_count(items, (double)row->plan.items),
+           show_rate(rate, p));
+    printf(
+        "   (least possible %.2f bits a key; an ideal Bloom filter %.3f)\n\n",
+        -log2(p), -log(p) / (log(2) * log(2)));
+}
+
+static void print_table(const struct row *rows, size_t n)
+{
+    printf("%-8s %12s %9s %9s %6s %6s %9s   %s\n", "kind", "keys", "bits/key",
+           "memory", "hashes", "lines", "lookups/s",
+           "rate at 1x / 2x / 4x the keys");
+    for (size_t i = 0; i < n; i++) {
+        const seen_plan *p = &rows[i].plan;
+        printf("%-8s ", seen_kind_name(rows[i].kind));
+        if (rows[i].problem) {
+            printf("%s\n", rows[i].problem);
+            continue;
+        }
+        char keys[UNIT_TEXT], memory[UNIT_TEXT], speed[UNIT_TEXT];
+        char one[UNIT_TEXT], two[UNIT_TEXT], four[UNIT_TEXT];
+        printf("%12s %9.2f %9s %6u %6u %9s   %s / %s / %s\n",
+               show_short(keys, (double)p->items), bits_per_key(p),
+               show_size(memory, (double)p->bytes), p->hashes, p->lines,
+               show_short(speed, 1e6 * round(lookups_per_second(p) / 1e6)),
+               show_rate(one, p->fpp),
+               show_rate(two, seen_plan_fpp(p, 2 * p->items)),
+               show_rate(four, seen_plan_fpp(p, 4 * p->items)));
+    }
+}
+
+/* Rate (logarithmic) against the keys in the filter, up to four times the
+ * plan. */
+static void print_plot(const seen_plan *p)
+{
+    enum {
+        width = 61,
+        height = 11
+    };
+    double rate[width], low = log10(p->fpp) - 2, high = 0;
+    for (int x = 0; x < width; x++) {
+        uint64_t keys = (uint64_t)((double)p->items * 4 * x / (width - 1));
+        rate[x] = log10(seen_plan_fpp(p, keys > 0 ? keys : 1));
+    }
+    printf("\nrate as keys come in, %s (| = planned)\n",
+           seen_kind_name(p->kind));
+    for (int y = height - 1; y >= 0; y--) {
+        double at = low + (high - low) * y / (height - 1);
+        double step = (high - low) / (height - 1);
+        char label[UNIT_TEXT], line[width + 1];
+        for (int x = 0; x < width; x++) {
+            bool on = fabs(rate[x] - at) <= step / 2;
+            line[x] = on ? '*' : x == (width - 1) / 4 ? '|' : ' ';
+        }
+        line[width] = '\0';
+        printf("%8s %s\n", show_rate(label, pow(10, at)), line);
+    }
+    printf("%8s 0%13s1x%13s2x%13s3x%13s4x\n", "keys", "", "", "", "");
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static void print_json(const struct row *rows, size_t n)
+{
+    struct json j = {.to = stdout};
+    json_open(&j, NULL, '{');
+    json_open(&j, "kinds", '[');
+    for (size_t i = 0; i < n; i++) {
+        const seen_plan *p = &rows[i].plan;
+        json_open(&j, NULL, '{');
+        json_text(&j, "kind", seen_kind_name(rows[i].kind));
+        if (rows[i].problem) {
+            json_text(&j, "problem", rows[i].problem);
+            json_close(&j, '}');
+            continue;
+        }
+        json_number(&j, "items", (double)p->items);
+        json_number(&j, "fpp", p->fpp);
+        json_number(&j, "bits", (double)p->bits);
+        json_number(&j, "bits_per_key", bits_per_key(p));
+        json_number(&j, "bytes", (double)p->bytes);
+        json_number(&j, "hashes", p->hashes);
+        json_number(&j, "lines", p->lines);
+        json_number(&j, "hash_bits", p->hash_bits);
+        json_number(&j, "lookups_per_second", lookups_per_second(p));
+        json_number(&j, "fpp_at_2x", seen_plan_fpp(p, 2 * p->items));
+        json_number(&j, "fpp_at_4x", seen_plan_fpp(p, 4 * p->items));
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static const struct row *first_planned(const struct row *rows, size_t n,
+                                       seen_kind preferred)
+{
+    const struct row *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!rows[i].problem && (!found || rows[i].kind == preferred))
+            found = &rows[i];
+    return found;
+}
+
+static int run(char **operands, size_t n)
+{
+    if (n > 0)
+        fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
+    if (opt.memory && opt.bits) fail("-M and --bits say the same: give one");
+    if (opt.memory > UINT64_MAX / 8) fail("-M: expected less than 2 EB");
+    if (opt.memory) opt.bits = opt.memory * 8;
+    if (opt.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
+
+    struct row rows[MOST_KINDS];
+    size_t kinds = plan_all(rows);
+    const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
+    /* The set takes any wish; what the others say about it is the answer. */
+    if (!shown || (shown->kind == SEEN_SET && opt.kind != SEEN_SET))
+        fail("%s", rows[0].problem);
+
+    if (opt.json) {
+        print_json(rows, kinds);
+    } else {
+        print_wish(shown);
+        print_table(rows, kinds);
+        if (shown->kind != SEEN_SET) print_plot(&shown->plan);
+    }
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen plan -n 1e9 -p 0.001",
+    "memory and speed of every kind for a billion keys at 0.1 %",
+    "seen plan -n 10M -M 16MiB",
+    "the rate that 16 MiB give ten million keys",
+    "seen plan -M 1G -p 1/1000 --kind blocked --json",
+    "how many keys fit into a gigabyte, for scripts",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, NULL};
+
+const struct verb verb_plan = {
+    .name = "plan",
+    .summary = "what a filter costs: memory, rate, speed",
+    .operands = "",
+    .text =
+        "Any two of -n, -p and --bits (or -M) give the rest; --hashes insists "
+        "on\n"
+        "a number of bits per key as well. `lines` is how many cache lines a\n"
+        "lookup of a present key reads; lookups/s is the class to expect of "
+        "one\n"
+        "core in batches.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

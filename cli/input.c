@@ -1,0 +1,463 @@
+/*
+ * input.c - see input.h.
+ *
+ * read() into half-megabyte chunks is as fast as mmap on files and works on
+ * pipes too. A chunk must end at the end of a line; what lies behind the last
+ * one is carried into the next chunk. A line longer than a chunk makes the
+ * chunk grow, so there is no limit but memory.
+ */
+#define _GNU_SOURCE /* memrchr, memmem */
+
+#include "input.h"
+
+#include "memory.h"
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK (512 * 1024)
+
+/* ---- Format ------------------------------------------------------------- */
+
+struct key_format key_format = {.delim = "\t"};
+
+const struct option key_options[] = {
+    {'0', NULL, NULL, OPTION_FLAG, &key_format.nul,
+     "lines end in NUL, not in newline"},
+    {'f', NULL, "FIELDS", OPTION_TEXT, &key_format.fields,
+     "the key is these fields of the line: 1,3-4 or 2-"},
+    {'t', NULL, "DELIM", OPTION_TEXT, &key_format.delim,
+     "what separates fields (default: a tab)"},
+    {'i', NULL, NULL, OPTION_FLAG, &key_format.fold,
+     "ignore the case of ASCII letters"},
+    {0, "hex", NULL, OPTION_FLAG, &key_format.hex,
+     "keys are written in hex; - alone is the empty key"},
+    {0, "u64", NULL, OPTION_FLAG, &key_format.u64,
+     "keys are decimal numbers: 8 bytes little-endian"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+struct range {
+    size_t from, to; /* fields, counted from 1, both inclusive */
+};
+
+#define MAX_RANGES 64
+#define ANY_NUMBER ((size_t)1 << 40) /* of fields: more than a line has */
+
+static struct range ranges[MAX_RANGES];
+static size_t range_count;
+static size_t most_fields; /* that the ranges can select */
+
+static const char *parse_number(const char *text, size_t *out)
+{
+    size_t value = 0;
+    const char *c = text;
+    for (; *c >= '0' && *c <= '9'; c++) {
+        if (value > SIZE_MAX / 10 - 10) return NULL;
+        value = value * 10 + (size_t)(*c - '0');
+    }
+    *out = value;
+    return c;
+}
+
+/* "1,3-4,7-": a list as cut has it. */
+static void parse_fields(const char *list)
+{
+    const char *c = list;
+    for (;;) {
+        struct range r;
+        const char *start = c;
+        c = parse_number(c, &r.from);
+        bool open_start = c == start;
+        if (c && open_start) r.from = 1;
+        r.to = r.from;
+        if (c && *c == '-') {
+            start = ++c;
+            c = parse_number(c, &r.to);
+            if (c == start) {
+                if (open_start) c = NULL; /* "-" alone */
+                r.to = SIZE_MAX;
+            }
+        } else if (open_start) {
+            c = NULL;
+        }
+        if (!c || r.from == 0 || r.to < r.from || (*c && *c != ','))
+            fail("-f %s: expected fields counted from 1, such as 2 or 1,3-4",
+                 list);
+        if (range_count == MAX_RANGES)
+            fail("-f %s: more than %d ranges", list, MAX_RANGES);
+        ranges[range_count++] = r;
+        size_t more =
+            r.to - r.from < ANY_NUMBER ? r.to - r.from + 1 : ANY_NUMBER;
+        most_fields += more;
+        if (!*c) return;
+        c++;
+    }
+}
+
+void check_key_format(void)
+{
+    if (key_format.hex && key_format.u64)
+        fail("--hex and --u64 exclude each other");
+    if (key_format.hex + key_format.u64 &&
+        (key_format.fields || key_format.fold))
+        fail("--%s takes the whole line: it goes with neither -f nor -i",
+             key_format.hex ? "hex" : "u64");
+    if (!*key_format.delim) fail("-t: expected at least one character");
+    if (strcmp(key_format.delim, "\\t") == 0) key_format.delim = "\t";
+    if (strcmp(key_format.delim, "\\0") == 0)
+        fail("-t: fields cannot be "
+             "separated by NUL");
+    if (key_format.fields) parse_fields(key_format.fields);
+}
+
+static bool keys_are_lines(void)
+{
+    return !key_format.hex && !key_format.u64 && !key_format.fold &&
+           !key_format.fields;
+}
+
+/* ---- Lines to keys ------------------------------------------------------ */
+
+/* Each writes the key of a line to `to` and returns its length, or says through
+ * *bad why there is none. No key is longer than room_for(line). */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+static size_t decode_hex(seen_key line, uint8_t *to, const char **bad)
+{
+    const char *c = line.data;
+    if (line.len == 1 && *c == '-') return 0;
+    if (line.len == 0 || line.len % 2) {
+        *bad = "expected an even number of hex digits, or - for the empty key";
+        return 0;
+    }
+    for (size_t i = 0; i < line.len / 2; i++) {
+        int high = hex_digit(c[2 * i]), low = hex_digit(c[2 * i + 1]);
+        if (high < 0 || low < 0) {
+            *bad = "expected hex digits only";
+            return 0;
+        }
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return line.len / 2;
+}
+
+static size_t decode_u64(seen_key line, uint8_t *to, const char **bad)
+{
+    const char *c = line.data;
+    uint64_t value = 0;
+    bool fits = line.len > 0;
+    for (size_t i = 0; i < line.len && fits; i++) {
+        uint64_t digit = (uint64_t)(c[i] - '0');
+        fits = c[i] >= '0' && c[i] <= '9' && value <= (UINT64_MAX - digit) / 10;
+        value = value * 10 + digit;
+    }
+    if (!fits) *bad = "expected a decimal number below 2^64";
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+    return 8;
+}
+
+static bool selected(size_t field)
+{
+    for (size_t i = 0; i < range_count; i++)
+        if (field >= ranges[i].from && field <= ranges[i].to) return true;
+    return false;
+}
+
+/* Chosen fields one after the other, each behind its length (8 bytes,
+ * little-endian), so that "ab","c" and "a","bc" differ. */
+static size_t pick_fields(seen_key line, uint8_t *to)
+{
+    const char *from = line.data, *end = from + line.len;
+    size_t delim_len = strlen(key_format.delim), len = 0;
+    for (size_t field = 1;; field++) {
+        const char *stop =
+            memmem(from, (size_t)(end - from), key_format.delim, delim_len);
+        size_t size = (size_t)((stop ? stop : end) - from);
+        if (selected(field)) {
+            for (int i = 0; i < 8; i++)
+                to[len++] = (uint8_t)((uint64_t)size >> (8 * i));
+            memcpy(to + len, from, size);
+            len += size;
+        }
+        if (!stop) return len;
+        from = stop + delim_len;
+    }
+}
+
+static void fold_case(uint8_t *key, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (key[i] >= 'A' && key[i] <= 'Z') key[i] += 'a' - 'A';
+}
+
+static size_t room_for(seen_key line)
+{
+    /* Every byte could be a delimiter; that makes one field more. */
+    size_t fields = line.len + 1 < most_fields ? line.len + 1 : most_fields;
+    return line.len + 8 * (key_format.fields ? fields : 1);
+}
+
+static size_t make_key(seen_key line, uint8_t *to, const char **bad)
+{
+    if (key_format.hex) return decode_hex(line, to, bad);
+    if (key_format.u64) return decode_u64(line, to, bad);
+    size_t len = line.len;
+    if (key_format.fields)
+        len = pick_fields(line, to);
+    else if (len > 0)
+        memcpy(to, line.data, len);
+    if (key_format.fold) fold_case(to, len);
+    return len;
+}
+
+static void make_keys(struct chunk *c)
+{
+    /* 1. Room for all, so that keys do not move. */
+    size_t room = 0;
+    for (size_t i = 0; i < c->n; i++)
+        room += room_for(c->lines[i]);
+    if (room > c->scratch_cap) {
+        free(c->scratch);
+        c->scratch = must_have(malloc(room));
+        c->scratch_cap = room;
+    }
+
+    /* 2. The keys, up to the first that is none. */
+    uint8_t *to = c->scratch;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t len = make_key(c->lines[i], to, &c->bad);
+        if (c->bad) {
+            c->n = i;
+            return;
+        }
+        c->keys[i] = (seen_key){to, len};
+        to += len;
+    }
+}
+
+static void grow_lines(struct chunk *c)
+{
+    c->lines_cap = c->lines_cap ? 2 * c->lines_cap : 1024;
+    c->lines = must_have(realloc(c->lines, c->lines_cap * sizeof *c->lines));
+}
+
+void split_chunk(struct chunk *c)
+{
+    const int end_byte = key_format.nul ? '\0' : '\n';
+    const char *from = c->bytes, *end = c->bytes + c->len;
+    seen_key *own_keys = c->keys == c->lines ? NULL : c->keys;
+    size_t had = c->lines_cap;
+    c->n = 0;
+    c->bad = NULL;
+    while (from < end) {
+        const char *stop = memchr(from, end_byte, (size_t)(end - from));
+        if (c->n == c->lines_cap) grow_lines(c);
+        c->lines[c->n++] = (seen_key){from, (size_t)(stop - from)};
+        from = stop + 1;
+    }
+    if (keys_are_lines()) {
+        c->keys = c->lines;
+        return;
+    }
+    if (!own_keys || had != c->lines_cap)
+        own_keys =
+            must_have(realloc(own_keys, c->lines_cap * sizeof *own_keys));
+    c->keys = own_keys;
+    make_keys(c);
+}
+
+void free_chunk(struct chunk *c)
+{
+    if (c->keys != c->lines) free(c->keys);
+    free(c->lines);
+    free(c->scratch);
+    free(c->bytes);
+}
+
+/* ---- Sources ------------------------------------------------------------ */
+
+struct source {
+    char **names;
+    size_t n, next; /* files, and which comes next */
+    int fd;         /* -1: none open */
+    const char *file;
+    bool patient; /* may wait a little for a fuller chunk */
+    bool hasty;
+    char *carry; /* the start of a line whose end has not come yet */
+    size_t carry_len, carry_cap;
+    uint64_t bytes, total;
+};
+
+static char *only_stdin[] = {"-"};
+
+static bool is_stdin(const char *name)
+{
+    return strcmp(name, "-") == 0;
+}
+
+/* The size of a readable regular file, 0 for other readable things. */
+static uint64_t inspect(const char *name)
+{
+    struct stat st;
+    int failed = is_stdin(name) ? fstat(STDIN_FILENO, &st) : stat(name, &st);
+    if (failed) fail("%s: %s", name, strerror(errno));
+    if (S_ISDIR(st.st_mode)) fail("%s: is a directory", name);
+    if (!is_stdin(name)) {
+        /* Opening a pipe could wait for its writer; asking does not. */
+        int fd = S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+        if (fd < 0 && (S_ISREG(st.st_mode) || access(name, R_OK) != 0))
+            fail("%s: %s", name, strerror(errno));
+        if (fd >= 0) close(fd);
+    }
+    return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+struct source *open_source(char **names, size_t n, bool hasty)
+{
+    struct source *s = must_have(calloc(1, sizeof *s));
+    s->names = n ? names : only_stdin;
+    s->n = n ? n : 1;
+    s->fd = -1;
+    s->hasty = hasty;
+    bool sized = true;
+    for (size_t i = 0; i < s->n; i++) {
+        uint64_t size = inspect(s->names[i]);
+        sized = sized && size > 0;
+        s->total += size;
+    }
+    if (!sized) s->total = 0;
+    return s;
+}
+
+static void open_next(struct source *s)
+{
+    const char *name = s->names[s->next++];
+    s->file = is_stdin(name) ? "stdin" : name;
+    s->fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0) fail("%s: %s", name, strerror(errno));
+    struct stat st;
+    bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
+    s->patient = !regular && !s->hasty;
+#ifdef F_SETPIPE_SZ
+    fcntl(s->fd, F_SETPIPE_SZ,
+          1 << 20); /* fewer switches; no harm if refused */
+#endif
+}
+
+static void close_current(struct source *s)
+{
+    if (s->fd != STDIN_FILENO) close(s->fd);
+    s->fd = -1;
+}
+
+static size_t read_some(struct source *s, char *to, size_t room,
+                        void (*idle)(void))
+{
+    for (;;) {
+        ssize_t got = read(s->fd, to, room);
+        if (got >= 0) {
+            s->bytes += (uint64_t)got;
+            return (size_t)got;
+        }
+        if (errno != EINTR) fail("%s: read: %s", s->file, strerror(errno));
+        if (idle) idle();
+    }
+}
+
+static bool more_is_ready(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+static void reserve(struct chunk *c, size_t cap)
+{
+    if (cap <= c->cap) return;
+    c->bytes = must_have(realloc(c->bytes, cap));
+    c->cap = cap;
+}
+
+static void set_carry(struct source *s, const char *from, size_t len)
+{
+    if (len > s->carry_cap) {
+        s->carry = must_have(realloc(s->carry, len));
+        s->carry_cap = len;
+    }
+    if (len > 0) memcpy(s->carry, from, len);
+    s->carry_len = len;
+}
+
+/* From the open file; false if it has no more lines. */
+static bool read_file(struct source *s, struct chunk *c, void (*idle)(void))
+{
+    const int end_byte = key_format.nul ? '\0' : '\n';
+    size_t whole = 0; /* bytes up to the end of the last line */
+    if (s->carry_len >= c->cap) reserve(c, 2 * s->carry_len);
+    if (s->carry_len > 0) memcpy(c->bytes, s->carry, s->carry_len);
+    c->len = s->carry_len;
+    c->file = s->file;
+    s->carry_len = 0;
+
+    for (;;) {
+        /* One byte stays free for the end that a last line may lack. */
+        size_t got = read_some(s, c->bytes + c->len, c->cap - c->len - 1, idle);
+        if (got == 0) {
+            close_current(s);
+            if (c->len > whole) c->bytes[c->len++] = (char)end_byte;
+            return c->len > 0;
+        }
+        const char *last = memrchr(c->bytes + c->len, end_byte, got);
+        c->len += got;
+        if (last) whole = (size_t)(last + 1 - c->bytes);
+        bool full = c->len + 1 == c->cap;
+        if (whole > 0 && (full || !s->patient || !more_is_ready(s->fd))) break;
+        if (full) reserve(c, 2 * c->cap);
+    }
+    set_carry(s, c->bytes + whole, c->len - whole);
+    c->len = whole;
+    return true;
+}
+
+bool read_chunk(struct source *s, struct chunk *c, void (*idle)(void))
+{
+    reserve(c, CHUNK);
+    for (;;) {
+        if (s->fd < 0) {
+            if (s->next == s->n) return false;
+            open_next(s);
+        }
+        if (read_file(s, c, idle)) return true;
+    }
+}
+
+uint64_t source_bytes(const struct source *s)
+{
+    return s->bytes;
+}
+
+uint64_t source_total(const struct source *s)
+{
+    return s->total;
+}
+
+void close_source(struct source *s)
+{
+    if (s->fd >= 0) close_current(s);
+    free(s->carry);
+    free(s);
+}

@@ -1,0 +1,79 @@
+/*
+ * input.h - files to lines to keys.
+ *
+ *     source  ──►  chunk of whole lines  ──►  keys
+ *     read()       half a megabyte            bytes to hash
+ *
+ * A chunk holds whole lines of one file. Reading is sequential and cheap;
+ * splitting a chunk into lines and keys touches nothing but the chunk, so
+ * threads can do it side by side.
+ */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include "options.h"
+
+#include <seen.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- How bytes become keys ---------------------------------------------- */
+
+struct key_format {
+    bool nul;           /* -0: lines end in NUL */
+    bool hex;           /* --hex: decode; "-" is the empty key */
+    bool u64;           /* --u64: decimal, to 8 bytes little-endian */
+    bool fold;          /* -i: ASCII letters to lower case */
+    const char *fields; /* -f: list as given, or NULL */
+    const char *delim;  /* -t */
+};
+
+extern struct key_format key_format;
+
+/* Rows for the verbs that read keys, and what must be true of them together;
+ * check_key_format() fails the program otherwise. */
+extern const struct option key_options[];
+void check_key_format(void);
+
+/* ---- Chunks ------------------------------------------------------------- */
+
+struct chunk {
+    char *bytes; /* whole lines, each with its end */
+    size_t len;
+    size_t cap;
+    const char *file; /* where they come from, as messages call it */
+
+    size_t n;        /* lines, after split_chunk() */
+    seen_key *lines; /* without their ends */
+    seen_key *keys;  /* what to hash; the lines themselves if nothing is to be
+                        done to them */
+    size_t lines_cap;
+    uint8_t *scratch; /* bytes of keys that differ from their lines */
+    size_t scratch_cap;
+    const char *bad; /* why line n is no key: it and the rest are left out */
+};
+
+/* Fill in lines and keys. */
+void split_chunk(struct chunk *c);
+void free_chunk(struct chunk *c);
+
+/* ---- Sources ------------------------------------------------------------ */
+
+struct source;
+
+/* The named files in order, stdin for "-" or for none. All of them are looked
+ * at first: a file that cannot be read ends the program before anything is
+ * printed. `hasty`: hand on whatever one read() brings. */
+struct source *open_source(char **names, size_t n, bool hasty);
+
+/* The next lines, false at the end. Waits for more only while there is no whole
+ * line, so what has been read is never held back. `idle` (may be NULL) is
+ * called when a signal interrupts the waiting. */
+bool read_chunk(struct source *s, struct chunk *c, void (*idle)(void));
+
+uint64_t source_bytes(const struct source *s); /* read so far */
+uint64_t source_total(const struct source *s); /* of regular files; 0 unknown */
+void close_source(struct source *s);
+
+#endif

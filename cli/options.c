@@ -1,0 +1,173 @@
+/* options.c - see options.h. */
+#include "options.h"
+
+#include "output.h"
+#include "units.h"
+
+#include <seen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Help --------------------------------------------------------------- */
+
+static void print_option(const struct option *o)
+{
+    char left[64];
+    int len = 0;
+    if (o->letter) len = snprintf(left, sizeof left, "-%c", o->letter);
+    if (o->name)
+        len += snprintf(left + len, sizeof left - (size_t)len, "%s--%s",
+                        o->letter ? ", " : "    ", o->name);
+    if (o->value)
+        snprintf(left + len, sizeof left - (size_t)len, " %s", o->value);
+    printf("  %-22s  ", left);
+    for (const char *c = o->help; *c; c++) {
+        putchar(*c);
+        if (*c == '\n') printf("%26s", "");
+    }
+    putchar('\n');
+}
+
+void print_help(const struct verb *verb)
+{
+    printf("seen %s - %s\n\n", verb->name, verb->summary);
+    printf("usage: seen %s [options] %s\n\n%s\n\noptions:\n", verb->name,
+           verb->operands, verb->text);
+    for (const struct option *const *group = verb->options; *group; group++)
+        for (const struct option *o = *group; o->help; o++)
+            print_option(o);
+    puts("  -h, --help              this text");
+    puts("\nexamples:");
+    for (const char *const *e = verb->examples; *e; e += 2)
+        printf("  %s\n      %s\n", e[0], e[1]);
+}
+
+/* ---- Parse -------------------------------------------------------------- */
+
+static const struct option *find(const struct verb *verb, const char *name,
+                                 size_t len, char letter)
+{
+    for (const struct option *const *group = verb->options; *group; group++)
+        for (const struct option *o = *group; o->help; o++) {
+            if (letter && o->letter == letter) return o;
+            if (!letter && o->name && strlen(o->name) == len &&
+                memcmp(o->name, name, len) == 0)
+                return o;
+        }
+    return NULL;
+}
+
+static const char *parse_kind(const char *text, seen_kind *kind)
+{
+    static char expected[128];
+    *kind = seen_kind_named(text);
+    if (*kind != SEEN_ANY) return NULL;
+    size_t len = (size_t)snprintf(expected, sizeof expected, "a kind:");
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY; i++)
+        len +=
+            (size_t)snprintf(expected + len, sizeof expected - len, "%s%s",
+                             i ? ", " : " ", seen_kind_name(seen_kind_at(i)));
+    return expected;
+}
+
+static void store(const struct option *o, const char *shown, const char *text)
+{
+    const char *expected = NULL;
+    switch (o->type) {
+    case OPTION_FLAG:
+        *(bool *)o->to = true;
+        break;
+    case OPTION_COUNT:
+        expected = parse_count(text, o->to);
+        break;
+    case OPTION_SIZE:
+        expected = parse_size(text, o->to);
+        break;
+    case OPTION_RATE:
+        expected = parse_rate(text, o->to);
+        break;
+    case OPTION_KIND:
+        expected = parse_kind(text, o->to);
+        break;
+    case OPTION_TEXT:
+        *(const char **)o->to = text;
+        break;
+    }
+    if (expected) fail("%s %s: expected %s", shown, text, expected);
+}
+
+/* "--name", "--name=value", "--name value"; returns the arguments used. */
+static size_t long_option(const struct verb *verb, char **argv, size_t left)
+{
+    const char *name = argv[0] + 2;
+    const char *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option *o = find(verb, name, len, 0);
+    if (!o)
+        fail("unknown option --%.*s; `seen %s --help` lists them", (int)len,
+             name, verb->name);
+
+    char shown[64];
+    snprintf(shown, sizeof shown, "--%.*s", (int)len, name);
+    if (o->type == OPTION_FLAG) {
+        if (equals) fail("%s takes no value", shown);
+        store(o, shown, NULL);
+        return 1;
+    }
+    if (equals) {
+        store(o, shown, equals + 1);
+        return 1;
+    }
+    if (left < 2) fail("%s needs a value: %s", shown, o->value);
+    store(o, shown, argv[1]);
+    return 2;
+}
+
+/* "-a", "-abc", "-n5", "-n 5"; returns the arguments used. */
+static size_t short_options(const struct verb *verb, char **argv, size_t left)
+{
+    for (const char *c = argv[0] + 1; *c; c++) {
+        const struct option *o = find(verb, NULL, 0, *c);
+        if (!o)
+            fail("unknown option -%c; `seen %s --help` lists them", *c,
+                 verb->name);
+        char shown[3] = {'-', *c, '\0'};
+        if (o->type == OPTION_FLAG) {
+            store(o, shown, NULL);
+            continue;
+        }
+        if (c[1]) {
+            store(o, shown, c + 1);
+            return 1;
+        }
+        if (left < 2) fail("%s needs a value: %s", shown, o->value);
+        store(o, shown, argv[1]);
+        return 2;
+    }
+    return 1;
+}
+
+size_t parse_options(const struct verb *verb, char **argv, size_t n)
+{
+    size_t operands = 0;
+    for (size_t i = 0; i < n;) {
+        char *arg = argv[i];
+        if (strcmp(arg, "--") == 0) {
+            while (++i < n)
+                argv[operands++] = argv[i];
+        } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            print_help(verb);
+            finish_output();
+            exit(EXIT_DONE);
+        } else if (arg[0] == '-' && arg[1] == '-') {
+            i += long_option(verb, argv + i, n - i);
+        } else if (arg[0] == '-' && arg[1]) {
+            i += short_options(verb, argv + i, n - i);
+        } else {
+            argv[operands++] = arg;
+            i++;
+        }
+    }
+    return operands;
+}

@@ -1,0 +1,47 @@
+/*
+ * options.h - one table per verb says what its options are called, what they
+ * take and where the value goes; parser and help both read it, so they cannot
+ * disagree.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum option_type {
+    OPTION_FLAG,  /* bool */
+    OPTION_COUNT, /* uint64_t; 0 = not given */
+    OPTION_SIZE,  /* uint64_t bytes; 0 = not given */
+    OPTION_RATE,  /* double; 0 = not given */
+    OPTION_KIND,  /* seen_kind; SEEN_ANY = not given */
+    OPTION_TEXT   /* const char *; NULL = not given */
+};
+
+struct option {
+    char letter;       /* 0: none */
+    const char *name;  /* without dashes; NULL: none */
+    const char *value; /* what the help calls it; NULL for flags */
+    enum option_type type;
+    void *to;
+    const char *help;
+};
+
+struct verb {
+    const char *name;
+    const char *summary;                 /* one line for `seen --help` */
+    const char *operands;                /* as in the synopsis */
+    const char *text;                    /* a paragraph or two */
+    const char *const *examples;         /* pairs: command, what it does */
+    const struct option *const *options; /* groups, each ended by a zero row */
+    int (*run)(char **operands, size_t n);
+};
+
+/* Options may stand anywhere, `--` ends them; short flags may be joined. Moves
+ * the operands to the front of argv and returns how many there are. A mistake
+ * ends the program with 2 and a sentence; --help ends it with 0. */
+size_t parse_options(const struct verb *verb, char **argv, size_t n);
+
+void print_help(const struct verb *verb);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * output.h - how the program speaks: data on stdout, everything else on
+ * stderr, failure with exit code 2 and one sentence.
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum {
+    EXIT_DONE = 0,
+    EXIT_NOTHING = 1, /* `check` found nothing to print */
+    EXIT_ERROR = 2
+};
+
+/* Names the verb in messages: "seen uniq: ...". */
+void set_verb(const char *name);
+
+/* One line on stderr. fail() then ends the program with EXIT_ERROR. */
+__attribute__((format(printf, 1, 2))) void note(const char *format, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format,
+                                                          ...);
+
+/* All of it to stdout, or the end of the program: with a sentence, except when
+ * the reader of a pipe has gone. */
+void write_all(const void *data, size_t len);
+
+/* What stdio still holds; the same end if it cannot be written. */
+void finish_output(void);
+
+/* ---- JSON: one object, members in the order of the calls ----------------- */
+
+struct json {
+    FILE *to;
+    bool more;  /* a comma is due */
+    int indent; /* levels of objects and arrays that are open */
+};
+
+void json_open(struct json *j, const char *name, char bracket);
+void json_close(struct json *j, char bracket);
+void json_number(struct json *j, const char *name, double value);
+void json_text(struct json *j, const char *name, const char *value);
+void json_bool(struct json *j, const char *name, bool value);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * units.h - numbers as people write and read them.
+ *
+ * Each parser takes all of the text or nothing; on failure it returns what was
+ * expected, as the end of a sentence, and leaves *out alone. NULL is success.
+ */
+#ifndef CLI_UNITS_H
+#define CLI_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A whole number of things, at least 1: 1000, 1e6, 10M, 1.5G, 64Ki. */
+const char *parse_count(const char *text, uint64_t *out);
+
+/* Bytes, at least 1: 512, 64MiB, 1.5GB, 100k. */
+const char *parse_size(const char *text, uint64_t *out);
+
+/* A probability above 0 and below 1: 0.01, 1e-6, 0.1%, 1/1000. */
+const char *parse_rate(const char *text, double *out);
+
+/* For people: 14,000,000; 55.0 MB; 0.1 %; 1 in 6,100,000. Each writes to buf
+ * and returns it; 32 bytes are enough for all. */
+#define UNIT_TEXT 32
+const char *show_count(char buf[UNIT_TEXT], double n);
+const char *show_size(char buf[UNIT_TEXT], double bytes);
+const char *show_rate(char buf[UNIT_TEXT], double p);
+const char *show_short(char buf[UNIT_TEXT], double n); /* 1.2M */
+
+#endif
