@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# test_plan.sh - seen plan as users call it.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+# A member of the JSON of one kind: number KIND MEMBER arguments...
+number() {
+  local kind=$1 member=$2
+  shift 2
+  run "$seen" plan --json --kind "$kind" "$@"
+  expect_code 0
+  value=$(sed -n "s/^ *\"$member\": \([^,]*\),*$/\1/p" .out)
+}
+between() {
+  expect
+  awk -v x="$value" -v low="$1" -v high="$2" 'BEGIN { exit !(x >= low && x <= high) }' ||
+    wrong "expected a value from $1 to $2, got $value"
+}
+
+# The table that people know by heart, and the blocked filter's promise.
+number bloom bits_per_key -n 1M -p 10%; between 4.79 4.82
+number bloom bits_per_key -n 1M -p 1%; between 9.585 9.60
+number bloom bits_per_key -n 1M -p 0.1%; between 14.377 14.39
+number bloom fpp -n 1M --bits 8M; between 0.0214 0.0217
+number blocked bits_per_key -n 1M -p 1%; between 9.9 10.2
+number blocked bits_per_key -n 1M -p 1/1000; between 15 15.8
+number blocked items -M 1MiB -p 1%; between 820000 835000
+number bloom items -M 1MiB -p 1%; between 870000 876000
+number bloom hashes -n 1000 -p 0.1%; between 10 10
+number bloom bits -n 1000 -p 1% --hashes 4; between 10500 11000
+number bloom fpp -n 1000 --bits 10000 --hashes 3; between 0.0172 0.0178
+number set bytes -n 1M; between 10000000 10100000
+number blocked fpp_at_2x -n 1M -p 0.1%; between 0.02 0.05
+
+run "$seen" plan -n 1e9 -p 0.001
+expect_code 0; expect_silent
+for text in bloom blocked set "1,000,000,000 keys at 0.1%" "rate at 1x / 2x / 4x" "14.38" "15.72" "planned"; do
+  expect; [[ $out == *"$text"* ]] || wrong "expected the table to say: $text"
+done
+run "$seen" plan -n 10M -p 1% --json
+expect; [[ $out == '{'*'}' ]] || wrong "expected one JSON object"
+
+# Mistakes.
+run "$seen" plan; expect_failure "items (at least 1) and fpp are needed"
+run "$seen" plan -n 1M; expect_failure "fpp or bits is needed"
+run "$seen" plan -p 1%; expect_failure "is needed beside fpp"
+run "$seen" plan -n 0 -p 1%; expect_failure "at least 1"
+run "$seen" plan -n 9223372036854775808 -p 1%; expect_failure "2^48"
+for bad in 0 1 nan inf 1e-400 10%x -1; do
+  run "$seen" plan -n 1M "-p$bad"; expect_failure "expected a rate"
+done
+run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
+run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, set"
+run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "hashes of a blocked filter"
+run "$seen" plan -n 1M -M 1MB --bits 5; expect_failure "give one"
+run "$seen" plan 1M; expect_failure "options only"
+run bash -c "'$seen' plan -n 1M -p 1% >/dev/full"; expect_code 2; expect_err "No space left"
+
+# The program itself.
+run "$seen" --version; expect_code 0; expect; [[ $out == "seen "[0-9]* ]] || wrong version
+run "$seen" --help; expect_code 0; expect; [[ $out == *uniq*plan* ]] || wrong help
+run "$seen"; expect_code 2
+run "$seen" nonsense; expect_failure "nonsense: no such verb"
+for verb in uniq plan; do
+  run "$seen" $verb --help
+  expect_code 0; expect_silent; expect; [[ $out == *examples:* ]] || wrong "help has examples"
+done
+finish

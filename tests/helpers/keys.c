@@ -1,0 +1,102 @@
+/* keys.c - keys that never repeat. */
+#include "helpers/keys.h"
+
+#include <stdlib.h>
+
+#define BATCH 4096
+
+const uint8_t test_secret[16] = {0xc3, 0x5a, 0x91, 0x0f, 0x77, 0xe8,
+                                 0x24, 0xb6, 0x1d, 0x60, 0xfa, 0x83,
+                                 0x4c, 0x39, 0xd5, 0x02};
+
+uint64_t test_key(uint64_t i)
+{
+    return test_mix(test_mix(test_seed()) + i);
+}
+
+static void put_key(uint8_t *to, uint64_t key)
+{
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(key >> (8 * i));
+}
+
+void test_batch_fill(struct test_batch *b, uint64_t first, size_t n)
+{
+    b->n = n;
+    for (size_t i = 0; i < n; i++) {
+        put_key(b->bytes + 8 * i, test_key(first + i));
+        b->keys[i] = (seen_key){b->bytes + 8 * i, 8};
+    }
+}
+
+struct test_batch test_batch_new(uint64_t first, size_t n)
+{
+    struct test_batch b = {0};
+    b.keys = calloc(n + 1, sizeof *b.keys);
+    b.bytes = calloc(n + 1, 8);
+    b.answers = calloc(n + 1, sizeof *b.answers);
+    if (!b.keys || !b.bytes || !b.answers) abort();
+    test_batch_fill(&b, first, n);
+    return b;
+}
+
+void test_batch_free(struct test_batch *b)
+{
+    free(b->keys);
+    free(b->bytes);
+    free(b->answers);
+}
+
+void test_add_members(seen_filter *f, uint64_t first, uint64_t n)
+{
+    struct test_batch b = test_batch_new(0, BATCH);
+    while (n > 0) {
+        size_t now = n < BATCH ? (size_t)n : BATCH, added = 0;
+        test_batch_fill(&b, first, now);
+        assert_int_equal(seen_add_many(f, b.keys, now, &added), SEEN_OK);
+        assert_int_equal(added, now);
+        first += now;
+        n -= now;
+    }
+    test_batch_free(&b);
+}
+
+uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n)
+{
+    struct test_batch b = test_batch_new(0, BATCH);
+    uint64_t count = 0;
+    while (n > 0) {
+        size_t now = n < BATCH ? (size_t)n : BATCH;
+        test_batch_fill(&b, first, now);
+        seen_maybe_many(f, b.keys, now, b.answers);
+        for (size_t i = 0; i < now; i++)
+            count += b.answers[i];
+        first += now;
+        n -= now;
+    }
+    test_batch_free(&b);
+    return count;
+}
+
+seen_filter *test_filter(seen_spec spec)
+{
+    seen_filter *f = NULL;
+    seen_status status = seen_new(&f, &spec);
+    if (status != SEEN_OK) {
+        const char *problem = seen_plan_problem(&spec);
+        fail_msg("seen_new: %s; %s", seen_strerror(status),
+                 problem ? problem : "nothing wrong with the spec");
+    }
+    return f;
+}
+
+bool test_kind_can(seen_kind kind, uint32_t flags)
+{
+    seen_spec spec = {.items = 10,
+                      .fpp = 0.01,
+                      .kind = kind,
+                      .flags = flags,
+                      .key = test_secret};
+    seen_plan plan;
+    return seen_plan_for(&spec, &plan) == SEEN_OK;
+}

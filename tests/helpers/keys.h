@@ -1,0 +1,48 @@
+/*
+ * keys.h - keys that never repeat, and what every test of filters needs.
+ *
+ * Key i of a stream is a bijection of i, so keys of one stream differ for
+ * certain; streams are told apart by where they start: members count from 0,
+ * strangers from 2^40, and no test adds that many.
+ */
+#ifndef SEEN_TEST_KEYS_H
+#define SEEN_TEST_KEYS_H
+
+#include "seen.h"
+
+#include "helpers/harness.h"
+
+#define TEST_STRANGERS ((uint64_t)1 << 40)
+
+/* The i-th key under the seed of this run. */
+uint64_t test_key(uint64_t i);
+
+/* An array of keys first .. first+n-1 for the batch calls: 8 bytes each, the
+ * bytes that seen_add_u64() would hash. */
+struct test_batch {
+    size_t n;
+    seen_key *keys;
+    uint8_t *bytes;
+    bool *answers;
+};
+
+struct test_batch test_batch_new(uint64_t first, size_t n);
+void test_batch_fill(struct test_batch *b, uint64_t first, size_t n);
+void test_batch_free(struct test_batch *b);
+
+/* Add members first .. first+n-1 in batches. */
+void test_add_members(seen_filter *f, uint64_t first, uint64_t n);
+
+/* How many of keys first .. first+n-1 the filter answers "maybe" for. */
+uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n);
+
+/* A filter, or the end of the test. */
+seen_filter *test_filter(seen_spec spec);
+
+/* Does this kind take these flags? */
+bool test_kind_can(seen_kind kind, uint32_t flags);
+
+/* 16 bytes that are no secret. */
+extern const uint8_t test_secret[16];
+
+#endif

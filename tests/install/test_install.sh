@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# test_install.sh BUILD_DIR SOURCE_DIR - install into a fresh prefix, then build
+# and run a program against it with pkg-config, static and shared, and with
+# CMake's find_package.
+set -euo pipefail
+build=$(realpath "${1:?usage: $0 BUILD_DIR SOURCE_DIR}")
+source=$(realpath "${2:?usage: $0 BUILD_DIR SOURCE_DIR}")
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+
+cmake --install "$build" --prefix "$prefix/usr" >/dev/null
+libdir=$(dirname "$(find "$prefix" -name libseen.so)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+# The .pc files name the prefix of the build; installed elsewhere, say so.
+pc() { pkg-config --define-variable=prefix="$prefix/usr" "$@"; }
+
+says_maybe() { # the output of 01_hello
+  [[ $1 == *alice*maybe* ]] || { echo "the program printed: $1" >&2; exit 1; }
+}
+
+# shellcheck disable=SC2046
+cc "$source/examples/01_hello.c" -o "$prefix/shared" $(pc --cflags --libs seen)
+says_maybe "$(LD_LIBRARY_PATH=$libdir "$prefix/shared")"
+ldd "$prefix/shared" | grep -q 'libseen.so.0' || LD_LIBRARY_PATH=$libdir ldd "$prefix/shared" | grep -q 'libseen\.so\.0'
+
+# shellcheck disable=SC2046
+cc "$source/examples/01_hello.c" -o "$prefix/static" $(pc --cflags seen) "$libdir/libseen.a" -lm
+says_maybe "$("$prefix/static")"
+if ldd "$prefix/static" | grep -q seen; then echo "not static" >&2; exit 1; fi
+
+mkdir "$prefix/project"
+cp "$source/examples/01_hello.c" "$prefix/project/"
+cat >"$prefix/project/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(hello C)
+find_package(seen 0.1 REQUIRED)
+add_executable(hello 01_hello.c)
+target_link_libraries(hello PRIVATE seen::seen_shared)
+EOF
+cmake -S "$prefix/project" -B "$prefix/project/build" -DCMAKE_PREFIX_PATH="$prefix/usr" >/dev/null
+cmake --build "$prefix/project/build" >/dev/null
+says_maybe "$("$prefix/project/build/hello")"
+
+[ "$("$prefix/usr/bin/seen" --version)" = "seen $(pc --modversion seen)" ]
+echo "installed library and program work"

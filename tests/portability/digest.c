@@ -1,0 +1,102 @@
+/*
+ * digest.c - one number for each shape of filter: a checksum of its answers to
+ * fixed questions. Every processor and every kernel must print the same lines.
+ */
+#include <seen.h>
+#include <seen_bitmap.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t checksum(uint64_t sum, uint64_t value)
+{
+    for (int i = 0; i < 8; i++) {
+        sum ^= value >> (8 * i) & 0xff;
+        sum *= 0x100000001b3;
+    }
+    return sum;
+}
+
+static void must(seen_status status)
+{
+    if (status == SEEN_OK) return;
+    fprintf(stderr, "digest: %s\n", seen_strerror(status));
+    exit(1);
+}
+
+static void digest_filter(seen_kind kind, uint64_t items, double fpp,
+                          uint32_t flags)
+{
+    static const uint8_t key[16] = "portable digest";
+    seen_filter *f;
+    must(seen_new(&f, &(seen_spec){.items = items,
+                                   .fpp = fpp,
+                                   .kind = kind,
+                                   .flags = flags,
+                                   .key = key}));
+    uint64_t sum = 0xcbf29ce484222325;
+    for (uint64_t i = 0; i < items; i++) {
+        bool before;
+        must(seen_visit_u64(f, i, &before));
+        sum = checksum(sum, before);
+    }
+    enum {
+        batch = 1000
+    };
+    static uint64_t numbers[batch];
+    seen_key keys[batch];
+    bool answers[batch];
+    for (uint64_t first = 0; first < 3 * items; first += batch) {
+        for (uint64_t i = 0; i < batch; i++) {
+            uint8_t *bytes = (uint8_t *)&numbers[i];
+            for (int b = 0; b < 8; b++)
+                bytes[b] = (uint8_t)((first + i) >> (8 * b));
+            keys[i] = (seen_key){bytes, 8};
+        }
+        seen_maybe_many(f, keys, batch, answers);
+        for (int i = 0; i < batch; i++)
+            sum = checksum(sum, answers[i]);
+    }
+    seen_info info;
+    seen_info_of(f, &info);
+    sum = checksum(sum, info.bits_set);
+    sum = checksum(sum, info.items);
+    printf("%-8s %7llu %-8g %u %10llu %016llx\n", seen_kind_name(kind),
+           (unsigned long long)items, fpp, flags, (unsigned long long)info.bits,
+           (unsigned long long)sum);
+    seen_free(f);
+}
+
+static void digest_bitmap(void)
+{
+    seen_bitmap *b;
+    size_t len;
+    must(seen_bitmap_new(&b, 1000003, NULL));
+    for (uint64_t i = 0; i < 1000003; i += 7 + i % 5)
+        must(seen_bitmap_set(b, i));
+    must(seen_bitmap_set_range(b, 70000, 90001));
+    if (seen_bitmap_save(b, NULL, 0, &len) != SEEN_SHORT) exit(1);
+    uint8_t *bytes = malloc(len);
+    if (!bytes) exit(1);
+    must(seen_bitmap_save(b, bytes, len, &len));
+    uint64_t sum = 0xcbf29ce484222325;
+    for (size_t i = 0; i < len; i++)
+        sum = checksum(sum, bytes[i]);
+    printf("bitmap   %zu bytes %016llx\n", len, (unsigned long long)sum);
+    free(bytes);
+    seen_bitmap_free(b);
+}
+
+int main(void)
+{
+    static const double rates[] = {0.3,  0.2,  0.08, 0.01,
+                                   1e-3, 1e-5, 1e-9, 1e-16};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        digest_filter(SEEN_BLOCKED, 20000, rates[i], 0);
+        digest_filter(SEEN_BLOCKED, 20000, rates[i], SEEN_KEYED);
+        digest_filter(SEEN_BLOCKED, 300, rates[i], SEEN_CONCURRENT);
+        digest_filter(SEEN_BLOOM, 20000, rates[i], 0);
+    }
+    digest_filter(SEEN_SET, 50000, 1e-9, 0);
+    digest_bitmap();
+    return 0;
+}

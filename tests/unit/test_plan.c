@@ -1,0 +1,462 @@
+/* test_plan.c - the public planning calls: what is possible, and what is wrong
+ * with what is not. */
+#include "seen.h"
+
+#include "helpers/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+static seen_plan planned(seen_spec spec)
+{
+    seen_plan plan = {0};
+    const char *problem = seen_plan_problem(&spec);
+    if (problem) fail_msg("%s", problem);
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    return plan;
+}
+
+/* Refused, for a reason that names `field`, and *plan is as it was. */
+static void refused(seen_spec spec, seen_status expected, const char *field)
+{
+    seen_plan plan, before;
+    memset(&plan, 0x3c, sizeof plan);
+    memcpy(&before, &plan, sizeof plan);
+    seen_status status = seen_plan_for(&spec, &plan);
+    if (status != expected)
+        fail_msg("%s: %s instead of %s", field, seen_strerror(status),
+                 seen_strerror(expected));
+    assert_memory_equal(&plan, &before, sizeof plan);
+    const char *problem = seen_plan_problem(&spec);
+    assert_non_null(problem);
+    if (!strstr(problem, field)) fail_msg("\"%s\" lacks %s", problem, field);
+
+    seen_filter *f = (seen_filter *)&plan;
+    assert_int_equal(seen_new(&f, &spec), expected);
+    assert_ptr_equal(f, &plan);
+}
+
+static const seen_kind bits_kinds[] = {SEEN_BLOOM, SEEN_BLOCKED};
+
+/* ---- What is possible --------------------------------------------------- */
+
+static void items_and_fpp_give_bits_and_hashes(void **state)
+{
+    (void)state;
+    seen_plan p =
+        planned((seen_spec){.items = 1000000, .fpp = 0.01, .kind = SEEN_BLOOM});
+    assert_int_equal(p.kind, SEEN_BLOOM);
+    assert_int_equal(p.hashes, 7);
+    assert_int_equal(p.items, 1000000);
+    assert_int_equal(p.lines, 7);
+    assert_int_equal(p.hash_bits, 64);
+    assert_between((double)p.bits, 9.585e6, 9.6e6);
+    assert_between((double)p.bytes, (double)p.bits / 8,
+                   (double)p.bits / 8 + 1024);
+    assert_between(p.fpp, 0.0099, 0.01);
+
+    p = planned((seen_spec){.items = 1000000, .fpp = 0.01});
+    assert_int_equal(p.kind, SEEN_BLOCKED);
+    assert_int_equal(p.hashes, 8);
+    assert_int_equal(p.lines, 1);
+    assert_between((double)p.bits, 9.6e6, 10.2e6);
+    assert_between(p.fpp, 0.0099, 0.01);
+}
+
+static void items_and_bits_give_the_rate(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        seen_plan p = planned((seen_spec){
+            .items = 1000000, .bits = 8000000, .kind = bits_kinds[i]});
+        assert_int_equal(p.items, 1000000);
+        assert_between((double)p.bits, 8000000 - 511, 8000000);
+        assert_between(p.fpp, 0.021, 0.03);
+    }
+}
+
+static void bits_and_fpp_give_the_capacity(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        seen_spec spec = {.fpp = 0.01, .bits = 10000000, .kind = bits_kinds[i]};
+        seen_plan p = planned(spec);
+        assert_between((double)p.items, 970000, 1045000);
+        assert_true(p.fpp <= 0.01 * (1 + 1e-9));
+        /* It is the most: one in a thousand more breaks the promise. */
+        assert_true(seen_plan_fpp(&p, p.items + p.items / 1000 + 1) > 0.01);
+    }
+}
+
+static void a_given_k_is_kept(void **state)
+{
+    (void)state;
+    static const uint32_t ks[] = {1, 2, 4, 8, 16, 24};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < sizeof ks / sizeof *ks; j++) {
+            seen_spec spec = {.kind = bits_kinds[i], .hashes = ks[j]};
+            spec.items = 10000, spec.fpp = 0.01;
+            assert_int_equal(planned(spec).hashes, ks[j]);
+            spec.fpp = 0, spec.bits = 200000;
+            assert_int_equal(planned(spec).hashes, ks[j]);
+            spec.fpp = 0.05, spec.items = 0;
+            assert_int_equal(planned(spec).hashes, ks[j]);
+        }
+    seen_spec odd = {
+        .items = 10000, .fpp = 0.01, .kind = SEEN_BLOOM, .hashes = 13};
+    assert_int_equal(planned(odd).hashes, 13);
+}
+
+static void all_four_are_fine_when_they_agree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        seen_spec spec = {.items = 10000,
+                          .fpp = 0.01,
+                          .bits = 120000,
+                          .hashes = 8,
+                          .kind = bits_kinds[i]};
+        seen_plan p = planned(spec);
+        assert_int_equal(p.items, 10000);
+        assert_int_equal(p.hashes, 8);
+        assert_true(p.fpp <= 0.01);
+        spec.hashes = 0;
+        assert_true(planned(spec).fpp <= 0.01);
+        spec.bits = 60000;
+        refused(spec, SEEN_INVALID, "bits");
+    }
+}
+
+static void the_promise_is_kept_by_the_plan_at_every_size(void **state)
+{
+    (void)state;
+    static const double fpps[] = {0.5, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-6, 1e-12};
+    static const uint64_t items[] = {1,   2,    3,       10,
+                                     100, 5000, 1000000, UINT64_C(10000000000)};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < sizeof fpps / sizeof *fpps; j++)
+            for (size_t k = 0; k < sizeof items / sizeof *items; k++) {
+                seen_spec spec = {
+                    .items = items[k], .fpp = fpps[j], .kind = bits_kinds[i]};
+                seen_plan p = planned(spec);
+                /* The hash may add its thousandth. */
+                assert_true(p.fpp <= fpps[j] * 1.0011);
+                assert_true(p.items == items[k]);
+                assert_true(seen_plan_fpp(&p, p.items) == p.fpp);
+                assert_true(seen_plan_fpp(&p, 0) == 0);
+                assert_between(seen_plan_fpp(&p, p.items * 10), p.fpp, 1);
+            }
+}
+
+static void a_plan_is_what_a_filter_becomes(void **state)
+{
+    (void)state;
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_spec spec = {.items = 5000, .fpp = 0.01, .kind = kind};
+        seen_plan p = planned(spec);
+        seen_filter *f = test_filter(spec);
+        seen_info info;
+        seen_info_of(f, &info);
+        assert_int_equal(info.kind, p.kind);
+        assert_int_equal(info.bits, p.bits);
+        assert_int_equal(info.bytes, p.bytes);
+        assert_int_equal(info.hashes, p.hashes);
+        assert_int_equal(info.lines, p.lines);
+        assert_int_equal(info.items, 0);
+        assert_int_equal(info.bits_set, 0);
+        assert_true(info.fpp_now == 0);
+        seen_free(f);
+    }
+}
+
+static void limit_allows_exactly_the_bytes_of_the_plan(void **state)
+{
+    (void)state;
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_spec spec = {.items = 5000, .fpp = 0.01, .kind = kind};
+        spec.limit = planned(spec).bytes;
+        planned(spec);
+        spec.limit--;
+        refused(spec, SEEN_INVALID, "limit");
+        spec.limit = 1;
+        refused(spec, SEEN_INVALID, "limit");
+    }
+}
+
+static void a_set_needs_no_numbers(void **state)
+{
+    (void)state;
+    seen_plan p = planned((seen_spec){.kind = SEEN_SET});
+    assert_int_equal(p.items, 0);
+    assert_true(p.bytes < 4096);
+    p = planned((seen_spec){.kind = SEEN_SET, .items = 14000000});
+    assert_between((double)p.bytes / 14e6, 8, 15.1);
+    assert_true(seen_plan_fpp(&p, 1u << 24) == 0x1p-40);
+}
+
+static void kinds_are_enumerated_and_named(void **state)
+{
+    (void)state;
+    static const struct {
+        seen_kind kind;
+        const char *name;
+    } rows[] = {
+        {SEEN_BLOOM, "bloom"}, {SEEN_BLOCKED, "blocked"}, {SEEN_SET, "set"}};
+    const size_t n = sizeof rows / sizeof *rows;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(seen_kind_at(i), rows[i].kind);
+        assert_string_equal(seen_kind_name(rows[i].kind), rows[i].name);
+        assert_int_equal(seen_kind_named(rows[i].name), rows[i].kind);
+    }
+    assert_int_equal(seen_kind_at(n), SEEN_ANY);
+    assert_int_equal(seen_kind_at(SIZE_MAX), SEEN_ANY);
+    assert_null(seen_kind_name(SEEN_ANY));
+    assert_null(seen_kind_name((seen_kind)99));
+    assert_int_equal(seen_kind_named("Bloom"), SEEN_ANY);
+    assert_int_equal(seen_kind_named(""), SEEN_ANY);
+}
+
+static void a_plan_of_no_known_kind_has_rate_one(void **state)
+{
+    (void)state;
+    seen_plan p = {.kind = (seen_kind)99};
+    assert_true(seen_plan_fpp(&p, 1) == 1);
+}
+
+/* ---- What is not -------------------------------------------------------- */
+
+static void missing_numbers_are_asked_for(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        seen_kind kind = bits_kinds[i];
+        refused((seen_spec){.kind = kind}, SEEN_INVALID, "items");
+        refused((seen_spec){.kind = kind, .fpp = 0.01}, SEEN_INVALID, "items");
+        refused((seen_spec){.kind = kind, .items = 5}, SEEN_INVALID, "fpp");
+        refused((seen_spec){.kind = kind, .bits = 5000}, SEEN_INVALID, "items");
+        refused((seen_spec){.kind = kind, .items = 5, .hashes = 8},
+                SEEN_INVALID, "fpp");
+    }
+}
+
+static void impossible_rates_are_refused(void **state)
+{
+    (void)state;
+    static const double bad[] = {-1, -0.01, -1e-300, 1,        1.0000001,
+                                 2,  100,   NAN,     INFINITY, -INFINITY};
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
+            seen_spec spec = {.items = 10, .fpp = bad[j], .kind = kind};
+            refused(spec, SEEN_INVALID, "fpp");
+            if (kind == SEEN_SET) continue;
+            spec.bits = 10000;
+            refused(spec, SEEN_INVALID, "fpp");
+        }
+    /* Below what any hash of ours can keep. */
+    for (size_t i = 0; i < 2; i++) {
+        refused((seen_spec){.items = 1, .fpp = 1e-300, .kind = bits_kinds[i]},
+                SEEN_INVALID, "fpp");
+        refused((seen_spec){.items = 1, .fpp = 5e-324, .kind = bits_kinds[i]},
+                SEEN_INVALID, "fpp");
+    }
+    refused((seen_spec){.items = 1000, .fpp = 1e-300, .kind = SEEN_SET},
+            SEEN_INVALID, "fpp");
+    /* Minus zero is zero: not given. */
+    refused((seen_spec){.items = 10, .fpp = -0.0}, SEEN_INVALID, "fpp");
+}
+
+static void impossible_sizes_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t huge[] = {(uint64_t)1 << 48, (uint64_t)1 << 63,
+                             UINT64_MAX - 1, UINT64_MAX};
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++) {
+        for (size_t j = 0; j < 2; j++) {
+            seen_kind kind = bits_kinds[j];
+            refused((seen_spec){.items = huge[i], .fpp = 0.01, .kind = kind},
+                    SEEN_INVALID, "items");
+            if (huge[i] == (uint64_t)1 << 48) continue;
+            refused((seen_spec){.items = 10, .bits = huge[i], .kind = kind},
+                    SEEN_INVALID, "bits");
+            refused((seen_spec){.fpp = 0.1, .bits = huge[i], .kind = kind},
+                    SEEN_INVALID, "bits");
+        }
+        refused((seen_spec){.items = huge[i], .kind = SEEN_SET}, SEEN_INVALID,
+                "items");
+    }
+    refused((seen_spec){.items = 10, .bits = ((uint64_t)1 << 48) + 1},
+            SEEN_INVALID, "bits");
+    refused((seen_spec){.items = 1, .bits = 511, .kind = SEEN_BLOCKED},
+            SEEN_INVALID, "bits");
+    refused((seen_spec){.fpp = 1e-9, .bits = 1, .kind = SEEN_BLOOM},
+            SEEN_INVALID, "bits");
+    refused((seen_spec){.fpp = 1e-20, .bits = 512, .kind = SEEN_BLOCKED},
+            SEEN_INVALID, "bits");
+    refused((seen_spec){.items = 9, .bits = 512, .hashes = 16}, SEEN_INVALID,
+            "bits");
+}
+
+/* More keys than bits is foolish, not impossible. */
+static void a_hopeless_rate_is_told_and_not_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        seen_spec spec = {
+            .items = (uint64_t)1 << 63, .bits = 1024, .kind = bits_kinds[i]};
+        assert_true(planned(spec).fpp > 0.999999);
+        spec.items = UINT64_MAX;
+        assert_true(planned(spec).fpp > 0.999999);
+    }
+}
+
+static void wrong_numbers_of_hashes_are_refused(void **state)
+{
+    (void)state;
+    seen_spec spec = {.items = 1000, .fpp = 0.01, .kind = SEEN_BLOOM};
+    spec.hashes = 256;
+    refused(spec, SEEN_INVALID, "hashes");
+    spec.hashes = UINT32_MAX;
+    refused(spec, SEEN_INVALID, "hashes");
+    spec.kind = SEEN_BLOCKED;
+    refused(spec, SEEN_INVALID, "hashes");
+    static const uint32_t bad[] = {3, 5, 6, 7, 9, 12, 129, 136};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        spec.hashes = bad[i];
+        refused(spec, SEEN_INVALID, "hashes");
+    }
+    spec.kind = SEEN_SET;
+    spec.hashes = 1;
+    refused(spec, SEEN_INVALID, "hashes");
+    spec.hashes = 0, spec.bits = 100;
+    refused(spec, SEEN_INVALID, "bits");
+}
+
+static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
+{
+    (void)state;
+    const seen_spec good = {.items = 1000, .fpp = 0.01};
+    for (uint32_t bit = 4; bit; bit <<= 1) {
+        seen_spec spec = good;
+        spec.flags = bit;
+        refused(spec, SEEN_INVALID, "flags");
+    }
+    static const int kinds[] = {3, 4, 5, 6, 8, 9, 99, -1};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        seen_spec spec = good;
+        spec.kind = (seen_kind)kinds[i];
+        refused(spec, SEEN_UNSUPPORTED, "kind");
+    }
+    for (size_t i = 0; i < 8; i++) {
+        seen_spec spec = good;
+        spec.reserved[i] = (uint64_t)1 << 8 * i;
+        refused(spec, SEEN_INVALID, "reserved");
+    }
+    seen_spec spec = good;
+    spec.reserved0 = 1;
+    refused(spec, SEEN_INVALID, "reserved");
+}
+
+static void a_keyed_filter_needs_its_key(void **state)
+{
+    (void)state;
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_spec spec = {
+            .items = 1000, .fpp = 0.01, .kind = kind, .flags = SEEN_KEYED};
+        refused(spec, SEEN_INVALID, "key");
+        spec.key = test_secret;
+        planned(spec);
+    }
+}
+
+static void a_set_cannot_be_concurrent(void **state)
+{
+    (void)state;
+    refused((seen_spec){.kind = SEEN_SET, .flags = SEEN_CONCURRENT},
+            SEEN_UNSUPPORTED, "flags");
+}
+
+static void half_an_allocator_is_refused(void **state)
+{
+    (void)state;
+    seen_allocator none = {0};
+    refused((seen_spec){.items = 10, .fpp = 0.1, .allocator = &none},
+            SEEN_INVALID, "allocator");
+}
+
+static void no_spec_is_no_crash(void **state)
+{
+    (void)state;
+    seen_plan plan;
+    seen_filter *f;
+    const seen_spec good = {.items = 1000, .fpp = 0.01};
+    assert_int_equal(seen_plan_for(NULL, &plan), SEEN_INVALID);
+    assert_int_equal(seen_plan_for(&good, NULL), SEEN_INVALID);
+    assert_int_equal(seen_new(NULL, &good), SEEN_INVALID);
+    assert_int_equal(seen_new(&f, NULL), SEEN_INVALID);
+    assert_non_null(seen_plan_problem(NULL));
+    assert_null(seen_plan_problem(&good));
+}
+
+static void random_specs_give_a_plan_or_a_reason(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(23);
+    for (uint64_t i = 0; i < 5000 * test_scale(); i++) {
+        seen_spec spec = {.kind = (seen_kind)test_below(&r, 9)};
+        if (test_below(&r, 2)) spec.items = test_next(&r) >> test_below(&r, 64);
+        if (test_below(&r, 2)) spec.fpp = pow(10, -20 * test_unit(&r)) * 1.01;
+        if (test_below(&r, 2)) spec.bits = test_next(&r) >> test_below(&r, 64);
+        if (test_below(&r, 3) == 0) spec.hashes = 1 << test_below(&r, 9);
+        if (test_below(&r, 8) == 0) spec.flags = (uint32_t)test_below(&r, 8);
+        if (test_below(&r, 2)) spec.key = test_secret;
+        if (test_below(&r, 8) == 0)
+            spec.limit = test_next(&r) >> test_below(&r, 64);
+        seen_plan p;
+        if (seen_plan_for(&spec, &p) != SEEN_OK) {
+            assert_non_null(seen_plan_problem(&spec));
+            continue;
+        }
+        assert_null(seen_plan_problem(&spec));
+        assert_true(p.fpp >= 0 && p.fpp <= 1);
+        assert_true(p.hashes >= 1 && p.bits >= 1 && p.bytes >= p.bits / 8);
+        assert_true(spec.limit == 0 || p.bytes <= spec.limit);
+        assert_true(spec.fpp == 0 || p.fpp <= spec.fpp * 1.0011);
+        assert_true(spec.bits == 0 || p.bits <= spec.bits);
+        assert_true(spec.items == 0 || p.items == spec.items);
+        assert_true(spec.hashes == 0 || p.hashes == spec.hashes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(items_and_fpp_give_bits_and_hashes),
+        cmocka_unit_test(items_and_bits_give_the_rate),
+        cmocka_unit_test(bits_and_fpp_give_the_capacity),
+        cmocka_unit_test(a_given_k_is_kept),
+        cmocka_unit_test(all_four_are_fine_when_they_agree),
+        cmocka_unit_test(the_promise_is_kept_by_the_plan_at_every_size),
+        cmocka_unit_test(a_plan_is_what_a_filter_becomes),
+        cmocka_unit_test(limit_allows_exactly_the_bytes_of_the_plan),
+        cmocka_unit_test(a_set_needs_no_numbers),
+        cmocka_unit_test(kinds_are_enumerated_and_named),
+        cmocka_unit_test(a_plan_of_no_known_kind_has_rate_one),
+        cmocka_unit_test(missing_numbers_are_asked_for),
+        cmocka_unit_test(impossible_rates_are_refused),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(a_hopeless_rate_is_told_and_not_refused),
+        cmocka_unit_test(wrong_numbers_of_hashes_are_refused),
+        cmocka_unit_test(unknown_flags_kinds_and_reserved_fields_are_refused),
+        cmocka_unit_test(a_keyed_filter_needs_its_key),
+        cmocka_unit_test(a_set_cannot_be_concurrent),
+        cmocka_unit_test(half_an_allocator_is_refused),
+        cmocka_unit_test(no_spec_is_no_crash),
+        cmocka_unit_test(random_specs_give_a_plan_or_a_reason),
+    };
+    test_announce("plan");
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
