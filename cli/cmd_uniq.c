@@ -167,9 +167,9 @@ static struct turn asking = {PTHREAD_MUTEX_INITIALIZER,
 static struct turn writing = {PTHREAD_MUTEX_INITIALIZER,
                               PTHREAD_COND_INITIALIZER, 0};
 
-/* Changed by whoever's turn it is to ask. */
+/* Changed by whoever's turn it is to ask; the status line reads at any time. */
 static struct {
-    uint64_t lines, repeats;
+    _Atomic uint64_t lines, repeats;
     const char *file; /* of the last chunk, and how many lines came of it */
     uint64_t file_lines;
 } tally;
@@ -401,8 +401,8 @@ static int run(char **operands, size_t n)
     check_key_format();
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
     source = open_source(operands, n, opt.line_buffered);
-    make_filter();
     start_progress(status, opt.quiet);
+    make_filter();
     run_threads(opt.threads ? opt.threads : 1);
     end_progress();
 

@@ -111,9 +111,6 @@ void check_key_format(void)
              key_format.hex ? "hex" : "u64");
     if (!*key_format.delim) fail("-t: expected at least one character");
     if (strcmp(key_format.delim, "\\t") == 0) key_format.delim = "\t";
-    if (strcmp(key_format.delim, "\\0") == 0)
-        fail("-t: fields cannot be "
-             "separated by NUL");
     if (key_format.fields) parse_fields(key_format.fields);
 }
 
@@ -300,7 +297,8 @@ struct source {
     bool hasty;
     char *carry; /* the start of a line whose end has not come yet */
     size_t carry_len, carry_cap;
-    uint64_t bytes, total;
+    uint64_t total;
+    _Atomic uint64_t bytes; /* other threads ask how far we are */
 };
 
 static char *only_stdin[] = {"-"};

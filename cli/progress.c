@@ -5,6 +5,7 @@
 
 #include "output.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static bool on_terminal;
 static bool shown;
 static double started, last_shown;
 static volatile sig_atomic_t asked;
+static pthread_mutex_t showing = PTHREAD_MUTEX_INITIALIZER;
 
 static double now(void)
 {
@@ -41,13 +43,20 @@ void start_progress(status_line *line, bool quiet)
     sigaction(SIGUSR1, &action, NULL);
 }
 
-void tick_progress(void)
+static void wipe(void)
+{
+    if (shown) fputs("\r\033[K", stderr);
+    fflush(stderr);
+    shown = false;
+}
+
+static void show_if_due(void)
 {
     char text[256];
     if (asked) {
         asked = 0;
         describe(text, sizeof text);
-        end_progress();
+        wipe();
         note("%s", text);
     }
     if (!on_terminal) return;
@@ -60,11 +69,19 @@ void tick_progress(void)
     shown = true;
 }
 
+void tick_progress(void)
+{
+    if (pthread_mutex_trylock(&showing) != 0) return; /* another thread does */
+    show_if_due();
+    pthread_mutex_unlock(&showing);
+}
+
 void end_progress(void)
 {
-    if (shown) fputs("\r\033[K", stderr);
-    fflush(stderr);
-    shown = false;
+    pthread_mutex_lock(&showing);
+    wipe();
+    on_terminal = false;
+    pthread_mutex_unlock(&showing);
 }
 
 double seconds_running(void)

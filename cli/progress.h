@@ -8,15 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes a line (without its end) for people into buf. */
+/* Writes a line (without its end) for people into buf; any thread may be the
+ * one to call it. */
 typedef void status_line(char *buf, size_t cap);
 
 void start_progress(status_line *line, bool quiet);
 
-/* Call often, from one thread at a time; cheap when nothing is due. */
+/* Call often, from any thread; cheap when nothing is due. */
 void tick_progress(void);
 
-/* Wipe the line from the terminal before the program says something else. */
+/* Wipe the line from the terminal, for good: the program has something to
+ * say. */
 void end_progress(void);
 
 double seconds_running(void);

@@ -17,7 +17,9 @@
  *            the _view calls, which borrow their buffer until _free.
  * Threads    No locks, and one global: the CPU kernel, chosen once, atomically.
  *            On one filter, any number of calls taking `const seen_filter *`
- *            may run at once; a call taking `seen_filter *` must run alone.
+ *            may run at once; a call taking `seen_filter *` must run alone,
+ *            except that keys may be hashed (seen_hash_key, seen_hash_many)
+ *            beside anything but seen_free().
  *            Filters made with SEEN_CONCURRENT also allow the seen_add and
  *            seen_visit families beside any other call but seen_clear(),
  *            seen_merge() and seen_free().
@@ -109,7 +111,8 @@ typedef struct seen_spec {
     uint64_t limit; /* refuse to use more bytes than this; 0 = no limit */
     seen_kind kind;
     uint32_t flags;
-    uint64_t bits;      /* m, where the caller insists */
+    uint64_t bits;      /* m, where the caller insists; SEEN_BLOCKED uses as
+                           many whole lines of 512 as fit into it */
     uint32_t hashes;    /* k, where the caller insists */
     uint32_t reserved0; /* 0 */
     const uint8_t *key; /* 16 bytes. SEEN_KEYED: the secret, required, see

@@ -144,14 +144,63 @@ SEEN_SLOTS_AVX2 static uint64_t *find_avx2(const struct set *s, uint64_t print)
 }
 #endif
 
+/*
+ * Fills an empty table with fingerprints that come nearly in order. How full
+ * the last few lines are is kept aside, so nothing is read back from the table:
+ * a vector load right behind the store of one slot would wait for it.
+ */
+#define WINDOW 64
+
+struct filler {
+    struct set *to;
+    uint64_t top;         /* lines below are open: their fill is known */
+    uint8_t used[WINDOW]; /* of lines top - WINDOW .. top - 1 */
+};
+
+static void open_line(struct filler *w, uint64_t line)
+{
+    for (; w->top <= line; w->top++) {
+        const uint64_t *slot = w->to->slots + w->top * SLOTS;
+        uint8_t used = 0;
+        for (uint32_t i = 0; i < SLOTS; i++)
+            used += slot[i] != 0;
+        w->used[w->top % WINDOW] = used;
+    }
+}
+
+static bool within(const struct filler *w, uint64_t line)
+{
+    return line < w->to->lines && line + WINDOW >= w->top &&
+           line < w->top + WINDOW;
+}
+
+static void put(struct filler *w, uint64_t print)
+{
+    struct set *to = w->to;
+    for (uint64_t line = seen_reduce(print, to->lines); within(w, line);
+         line++) {
+        open_line(w, line);
+        uint8_t *used = &w->used[line % WINDOW];
+        if (*used == SLOTS) continue;
+        to->slots[line * SLOTS + (*used)++] = print;
+        return;
+    }
+    /* Far from the others, or around the end: rare, so search. */
+    uint64_t *slot = to->find(to, print);
+    *slot = print;
+    uint64_t line = (uint64_t)(slot - to->slots) / SLOTS;
+    if (line < w->top && line + WINDOW >= w->top) w->used[line % WINDOW]++;
+}
+
 /* Put each fingerprint of a table into an empty larger one. */
 static void move(struct set *to, struct set *from, const seen_allocator *a)
 {
     const uint64_t piece = (8 << 20) / SEEN_LINE_SIZE; /* lines given back */
+    struct filler filler = {.to = to};
     for (uint64_t line = 0; line < from->lines; line++) {
         const uint64_t *slot = from->slots + line * SLOTS;
         for (uint32_t i = 0; i < SLOTS && slot[i]; i++)
-            *to->find(to, slot[i]) = slot[i];
+            put(&filler, slot[i]);
         if ((line + 1) % piece == 0)
             seen_release_piece(a, from->slots + (line + 1 - piece) * SLOTS,
                                bytes_of(piece), bytes_of(from->lines));
@@ -169,7 +218,9 @@ static seen_status rebuild(seen_filter *f, uint64_t lines)
     if (!next.slots) return SEEN_NOMEM;
     move(&next, s, &f->allocator);
     seen_release(&f->allocator, s->slots, bytes_of(s->lines));
-    *s = next;
+    s->slots = next.slots; /* and not the common part: others may be hashing */
+    s->lines = next.lines;
+    s->room = next.room;
     return SEEN_OK;
 }
 
