@@ -29,10 +29,12 @@ struct stream {
 static size_t fill(struct stream *s)
 {
     size_t more = seen_min_size(CHUNK + AHEAD - s->have, s->left);
-    s->f->hash->many(s->f->secret, s->keys, more, s->hashes + s->have);
-    s->keys += more;
-    s->left -= more;
-    s->have += more;
+    if (more > 0) { /* the keys of an empty batch may be NULL */
+        s->f->hash->many(s->f->secret, s->keys, more, s->hashes + s->have);
+        s->keys += more;
+        s->left -= more;
+        s->have += more;
+    }
     return seen_min_size(s->have, CHUNK);
 }
 

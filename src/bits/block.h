@@ -5,10 +5,10 @@
  * words for filters that several threads change. block_dispatch.c chooses.
  *
  * The batch calls keep a ring of prefetches in flight: while key i is tested,
- * the lines of key i + SEEN_RING are on their way. In DRAM that reaches 1.03
- * times the speed of reading random lines and doing nothing with them;
- * prefetching a whole batch and then testing it is 25-35 % slower, because the
- * processor idles at both ends of every batch.
+ * the lines of key i + SEEN_RING are on their way. In DRAM that comes within a
+ * fifth of the speed of reading random lines and doing nothing with them
+ * (script/bench filter); prefetching a whole batch and then testing it is a
+ * third slower, because the processor idles at both ends of every batch.
  *
  *     hashes   | tested ... | i | ... in flight ... | i + 32 | not yet ...
  *
@@ -24,7 +24,7 @@
 #include "bits/line.h"
 #include "probe/native.h"
 
-#define SEEN_RING 32 /* measured best of 8..64: script/bench kernels */
+#define SEEN_RING 32 /* 16 to 64 measure alike, 8 is slower */
 
 struct seen_lines {
     uint64_t *words;  /* regions * count lines, region after region */

@@ -1,14 +1,14 @@
 /*
  * block_avx2.c - eight bits of a line at once on x86-64 since 2013.
  *
- *     x x x x x x x x        broadcast
- *   * odd[0] ... odd[7]      one 32-bit multiplication per lane
- *   >> 26                    eight bit numbers 0..63
- *     1 << each              two registers of four 64-bit masks
+ *     x       x       ...  x       x          broadcast
+ *   * odd[0]  odd[4]  ...  odd[3]  odd[7]     32-bit products, side by side
  *
- * A test is "line has all of mask" (vptest), an add is "line |= mask". Filters
- * rougher than 3 % set fewer bits per line; those take the portable path, which
- * has little to do then.
+ * Seen as four 64-bit lanes, bits 26..31 of each are the bit number for words
+ * 0-3 and bits 58..63 that for words 4-7: two shifts and no shuffle give both
+ * registers of numbers, and 1 << number the masks. A test is "the line has all
+ * of the mask", an add is "line |= mask". Filters rougher than 3 % set fewer
+ * bits per line; those take the portable path, which has little to do then.
  */
 #include "bits/block.h"
 
@@ -26,12 +26,17 @@ struct mask {
 
 AVX2 SEEN_INLINE struct mask mask_of(uint32_t x)
 {
-    const __m256i odd = _mm256_loadu_si256((const __m256i *)seen_line_odd);
-    const __m256i one = _mm256_set1_epi64x(1);
-    __m256i bit = _mm256_srli_epi32(
-        _mm256_mullo_epi32(_mm256_set1_epi32((int)x), odd), 26);
-    __m256i low = _mm256_cvtepu32_epi64(_mm256_castsi256_si128(bit));
-    __m256i high = _mm256_cvtepu32_epi64(_mm256_extracti128_si256(bit, 1));
+    /* The odd numbers with their halves interleaved; a constant by the time
+     * the compiler is done. */
+    const uint32_t *odd = seen_line_odd;
+    const __m256i paired =
+        _mm256_setr_epi32((int)odd[0], (int)odd[4], (int)odd[1], (int)odd[5],
+                          (int)odd[2], (int)odd[6], (int)odd[3], (int)odd[7]);
+    const __m256i one = _mm256_set1_epi64x(1),
+                  six_bits = _mm256_set1_epi64x(63);
+    __m256i product = _mm256_mullo_epi32(_mm256_set1_epi32((int)x), paired);
+    __m256i low = _mm256_and_si256(_mm256_srli_epi64(product, 26), six_bits);
+    __m256i high = _mm256_srli_epi64(product, 58);
     return (struct mask){_mm256_sllv_epi64(one, low),
                          _mm256_sllv_epi64(one, high)};
 }

@@ -55,14 +55,14 @@ SEEN_INLINE bool seen_line_maybe(const uint64_t *line, uint32_t x,
 /* Set the bits; were they all set before? */
 SEEN_INLINE bool seen_line_visit(uint64_t *line, uint32_t x, uint32_t log_w)
 {
-    uint64_t all = 1;
+    uint64_t missing = 0;
     for (uint32_t g = 0; g < 1u << log_w; g++) {
         uint32_t bit = seen_line_bit(x, g, log_w);
-        uint64_t old = line[bit / 64];
-        line[bit / 64] = old | (uint64_t)1 << (bit % 64);
-        all &= old >> (bit % 64);
+        uint64_t mask = (uint64_t)1 << (bit % 64), old = line[bit / 64];
+        missing |= mask & ~old;
+        line[bit / 64] = old | mask;
     }
-    return all & 1;
+    return missing == 0;
 }
 
 #endif
