@@ -108,7 +108,8 @@ typedef struct seen_allocator {
 typedef struct seen_spec {
     uint64_t items; /* n: keys you expect to add */
     double fpp;     /* p: false-positive rate, 0 < fpp < 1 */
-    uint64_t limit; /* refuse to use more bytes than this; 0 = no limit */
+    uint64_t limit; /* refuse to use more bytes than this; 0 = no limit. A
+                       kind that cannot grow within it is SEEN_FULL */
     seen_kind kind;
     uint32_t flags;
     uint64_t bits;      /* m, where the caller insists; SEEN_BLOCKED uses as

@@ -45,6 +45,7 @@ seen_status seen_new(seen_filter **f, const seen_spec *spec)
     pattern.ops = seen_kinds_find(pattern.plan.kind);
     pattern.hash = seen_hash_choose(keyed, pattern.plan.hash_bits);
     pattern.flags = spec->flags;
+    pattern.limit = spec->limit;
     if (spec->key) memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
     return make(f, &pattern, spec->allocator);
 }

@@ -29,6 +29,7 @@
 #include "filter/filter.h"
 #include "plan/sizing.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Half of a small L2: below, everything is in cache and prefetching only
@@ -91,6 +92,11 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     if (spec->bits && lines == 0)
         return "bits of a blocked filter is at least 512, one line";
 
+    static const char *const too_rare =
+        "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    if (!seen_hash_bits_for((double)spec->items, spec->fpp, spec))
+        return too_rare;
+
     /* 1. The layout, from whichever two are given. */
     struct seen_layout l;
     double fpp = spec->fpp;
@@ -123,8 +129,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         return "bits is too few for items at this fpp";
     plan->hash_bits =
         hash_bits((double)items, fpp > 0 ? fpp : expected, spec, &l);
-    if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    if (!plan->hash_bits) return too_rare;
     plan->fpp = blocked_plan_fpp(plan, items);
     plan->bytes = plan->bits / 8 + sizeof(struct blocked);
     return NULL;
@@ -204,17 +209,20 @@ static seen_status blocked_visit_many(seen_filter *f, const seen_hash *h,
 
 /*
  * The rate of the bits as they are, and how many are set. A random key takes a
- * random line of each region and a random bit of each group. Atomic loads,
- * because concurrent adds may be running.
+ * random line of each region and a random bit of each group, or meets a key
+ * with the same 32 bits there (plan/sizing.c). Atomic loads, because concurrent
+ * adds may be running.
  */
-static double survey(const struct seen_lines *b, uint64_t *bits_set)
+static double survey(const seen_filter *f, uint64_t *bits_set)
 {
+    const struct seen_lines *b = &peek(f)->lines;
     const uint32_t words_per_group = SEEN_LINE_WORDS >> b->log_w;
     const uint64_t *word = b->words;
     double fpp = 1;
     *bits_set = 0;
     for (uint32_t r = 0; r < b->regions; r++) {
         double sum = 0;
+        uint64_t set_before = *bits_set;
         for (uint64_t line = 0; line < b->count; line++) {
             double wrong = 1;
             for (uint32_t g = 0; g < 1u << b->log_w; g++) {
@@ -226,7 +234,11 @@ static double survey(const struct seen_lines *b, uint64_t *bits_set)
             }
             sum += wrong;
         }
-        fpp *= sum / (double)b->count;
+        double mean = seen_items_from_fill((double)(*bits_set - set_before),
+                                           (double)b->count * SEEN_LINE_BITS,
+                                           1u << b->log_w) /
+                      (double)b->count;
+        fpp *= fmin(1, sum / (double)b->count + mean * 0x1p-32);
     }
     return fpp;
 }
@@ -238,9 +250,8 @@ static uint64_t count_words(const seen_filter *f)
 
 static void blocked_info(const seen_filter *f, seen_info *info)
 {
-    const struct seen_lines *lines = &peek(f)->lines;
     info->bits = f->plan.bits;
-    info->fpp_now = survey(lines, &info->bits_set);
+    info->fpp_now = survey(f, &info->bits_set);
     info->bytes = f->plan.bytes;
     info->items = f->flags & SEEN_CONCURRENT
                       ? seen_plan_items(&f->plan, info->bits_set)

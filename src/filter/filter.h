@@ -25,6 +25,7 @@ struct seen_filter {
     uint32_t flags;
     seen_allocator allocator;
     seen_plan plan;
+    uint64_t limit; /* bytes a kind that grows may reach; 0 = no limit */
     uint64_t items; /* adds that changed something */
 };
 

@@ -207,10 +207,18 @@ static void move(struct set *to, struct set *from, const seen_allocator *a)
     }
 }
 
-/* Move to a table of `lines` lines; the old one stays if there is no memory. */
+static uint64_t most_lines(const seen_filter *f)
+{
+    if (!f->limit) return UINT64_MAX;
+    return (f->limit - sizeof(struct set)) / SEEN_LINE_SIZE;
+}
+
+/* Move to a table of `lines` lines; the old one stays if there is no memory or
+ * if that is more than the limit allows. */
 static seen_status rebuild(seen_filter *f, uint64_t lines)
 {
     struct set *s = self(f);
+    if (lines > most_lines(f)) return SEEN_FULL;
     struct set next = *s;
     next.lines = lines;
     next.room = room_of(lines);
@@ -224,6 +232,14 @@ static seen_status rebuild(seen_filter *f, uint64_t lines)
     return SEEN_OK;
 }
 
+/* Twice the size, or what the limit leaves. */
+static seen_status grow(seen_filter *f)
+{
+    uint64_t lines = self(f)->lines;
+    uint64_t wanted = seen_min64(2 * lines, most_lines(f));
+    return wanted > lines ? rebuild(f, wanted) : SEEN_FULL;
+}
+
 SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
 {
     struct set *s = self(f);
@@ -231,7 +247,7 @@ SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
     *before = *slot == print;
     if (*before) return SEEN_OK;
     if (f->items >= s->room) {
-        seen_status status = rebuild(f, 2 * s->lines);
+        seen_status status = grow(f);
         if (status != SEEN_OK) return status;
         slot = s->find(s, print);
     }

@@ -6,30 +6,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Read once by test_announce(), before there are threads. */
+static struct {
+    uint64_t seed, scale;
+} run = {20240917, 1};
+
 static uint64_t number_from(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+void test_announce(const char *name)
+{
+    run.seed = number_from("SEEN_TEST_SEED", run.seed);
+    run.scale = number_from("SEEN_TEST_SCALE", run.scale);
+    if (run.scale == 0) run.scale = 1;
+    const char *cpu = getenv("SEEN_CPU");
+    printf("%s: SEEN_TEST_SEED=%" PRIu64 " SEEN_TEST_SCALE=%" PRIu64
+           " SEEN_CPU=%s\n",
+           name, run.seed, run.scale, cpu ? cpu : "");
+    fflush(stdout);
+}
+
 uint64_t test_seed(void)
 {
-    return number_from("SEEN_TEST_SEED", 20240917);
+    return run.seed;
 }
 
 uint64_t test_scale(void)
 {
-    uint64_t scale = number_from("SEEN_TEST_SCALE", 1);
-    return scale ? scale : 1;
-}
-
-void test_announce(const char *name)
-{
-    const char *cpu = getenv("SEEN_CPU");
-    printf("%s: SEEN_TEST_SEED=%" PRIu64 " SEEN_TEST_SCALE=%" PRIu64
-           " SEEN_CPU=%s\n",
-           name, test_seed(), test_scale(), cpu ? cpu : "");
-    fflush(stdout);
+    return run.scale;
 }
 
 /* The mixer of splitmix64 in the constants of David Stafford's variant 13. */

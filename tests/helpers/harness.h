@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* Print seed and scale; the first thing a test's main() does. */
+/* Read and print seed and scale; the first thing a test's main() does. */
 void test_announce(const char *name);
 
 uint64_t test_seed(void);

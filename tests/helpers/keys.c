@@ -29,13 +29,19 @@ void test_batch_fill(struct test_batch *b, uint64_t first, size_t n)
     }
 }
 
-struct test_batch test_batch_new(uint64_t first, size_t n)
+static struct test_batch empty_batch(size_t room)
 {
     struct test_batch b = {0};
-    b.keys = calloc(n + 1, sizeof *b.keys);
-    b.bytes = calloc(n + 1, 8);
-    b.answers = calloc(n + 1, sizeof *b.answers);
+    b.keys = calloc(room + 1, sizeof *b.keys);
+    b.bytes = calloc(room + 1, 8);
+    b.answers = calloc(room + 1, sizeof *b.answers);
     if (!b.keys || !b.bytes || !b.answers) abort();
+    return b;
+}
+
+struct test_batch test_batch_new(uint64_t first, size_t n)
+{
+    struct test_batch b = empty_batch(n);
     test_batch_fill(&b, first, n);
     return b;
 }
@@ -49,7 +55,7 @@ void test_batch_free(struct test_batch *b)
 
 void test_add_members(seen_filter *f, uint64_t first, uint64_t n)
 {
-    struct test_batch b = test_batch_new(0, BATCH);
+    struct test_batch b = empty_batch(n < BATCH ? (size_t)n : BATCH);
     while (n > 0) {
         size_t now = n < BATCH ? (size_t)n : BATCH, added = 0;
         test_batch_fill(&b, first, now);
@@ -63,7 +69,7 @@ void test_add_members(seen_filter *f, uint64_t first, uint64_t n)
 
 uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n)
 {
-    struct test_batch b = test_batch_new(0, BATCH);
+    struct test_batch b = empty_batch(n < BATCH ? (size_t)n : BATCH);
     uint64_t count = 0;
     while (n > 0) {
         size_t now = n < BATCH ? (size_t)n : BATCH;

@@ -56,6 +56,28 @@ static void a_planned_set_does_not_grow(void **state)
     }
 }
 
+static void a_set_at_its_limit_is_full_and_unchanged(void **state)
+{
+    (void)state;
+    const uint64_t limit = 100000;
+    seen_filter *f = test_filter((seen_spec){.kind = SEEN_SET, .limit = limit});
+    uint64_t n = 0;
+    seen_status status;
+    while ((status = seen_add_u64(f, n)) == SEEN_OK)
+        n++;
+    assert_int_equal(status, SEEN_FULL);
+    /* All but the last line of the limit is in use, to four fifths. */
+    assert_between((double)n, 0.79 * limit / 8, 0.81 * limit / 8);
+    assert_true(info_of(f).bytes <= limit);
+    assert_int_equal(info_of(f).items, n);
+    assert_int_equal(seen_reserve(f, 2 * n), SEEN_FULL);
+    for (uint64_t i = 0; i < n; i++)
+        assert_true(seen_maybe_u64(f, i));
+    assert_false(seen_maybe_u64(f, n));
+    assert_int_equal(seen_add_u64(f, 0), SEEN_OK); /* it is there already */
+    seen_free(f);
+}
+
 static void reserved_room_is_neither_short_nor_wasteful(void **state)
 {
     (void)state;
@@ -258,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_million_keys_fit_and_none_is_confused),
         cmocka_unit_test(a_planned_set_does_not_grow),
+        cmocka_unit_test(a_set_at_its_limit_is_full_and_unchanged),
         cmocka_unit_test(reserved_room_is_neither_short_nor_wasteful),
         cmocka_unit_test(a_large_set_survives_being_moved),
         cmocka_unit_test(answers_are_those_of_an_exact_set),

@@ -256,6 +256,20 @@ static const uint64_t amounts[] = {1, 2, 10, 100, 10000, 1000000, 1000000000};
 #define PROMISES (sizeof promises / sizeof *promises)
 #define AMOUNTS  (sizeof amounts / sizeof *amounts)
 
+static void blocked_rate_knows_that_a_line_sees_32_bits(void **state)
+{
+    (void)state;
+    /* A line of one key answers wrongly where 32 hash bits agree, however
+     * unlikely its eight bits are by chance. */
+    double one_key = seen_fpp_blocked(1, 1, 1, 8);
+    assert_between(one_key, 0x1p-32, 1.1 * 0x1p-32);
+    /* So one line cannot keep 1e-12, and the planner says so. */
+    seen_plan plan;
+    seen_spec spec = {.kind = SEEN_BLOCKED, .items = 100, .fpp = 1e-12};
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_true(plan.lines > 1);
+}
+
 static void layout_keeps_the_promise_and_wastes_no_line(void **state)
 {
     (void)state;
@@ -394,6 +408,7 @@ int main(void)
         cmocka_unit_test(nonsense_gives_nan_and_no_keys_give_zero),
         cmocka_unit_test(blocked_rate_is_that_of_experiment),
         cmocka_unit_test(blocked_rate_grows_with_keys_and_falls_with_lines),
+        cmocka_unit_test(blocked_rate_knows_that_a_line_sees_32_bits),
         cmocka_unit_test(layout_keeps_the_promise_and_wastes_no_line),
         cmocka_unit_test(layout_for_given_hashes_keeps_the_promise_too),
         cmocka_unit_test(layout_costs_what_the_documents_say),

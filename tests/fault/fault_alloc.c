@@ -1,0 +1,311 @@
+/*
+ * fault_alloc.c - every public call that allocates, with every allocation made
+ * to fail: once, and from there on. The call says SEEN_NOMEM, nothing has
+ * changed, nothing leaks, and the same call works as soon as there is memory.
+ *
+ * One script, run again and again with the failure one allocation later, until
+ * a run meets no failure. Each step of it knows how to tell that nothing
+ * changed; the script itself does the rest.
+ */
+#include "seen.h"
+#include "seen_bitmap.h"
+
+#include "helpers/failing_alloc.h"
+#include "helpers/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 700 /* more than one growth of a young set */
+
+static struct test_alloc memory;
+static bool persistent;
+static uint64_t met; /* failures that this run of the script met */
+
+/* Did this call fail as it should? Then there is memory again: what was armed
+ * to fail once has failed, what fails for good is disarmed. */
+static bool refused(seen_status status, uint64_t blocks_before,
+                    uint64_t failed_before)
+{
+    if (status == SEEN_OK) {
+        assert_int_equal(memory.failed, failed_before);
+        return false;
+    }
+    assert_int_equal(status, SEEN_NOMEM);
+    assert_int_equal(memory.failed, failed_before + 1);
+    assert_int_equal(memory.blocks, blocks_before);
+    assert_int_equal(memory.violations, 0);
+    met++;
+    if (persistent) memory.fail_at = 0;
+    return true;
+}
+
+/* ---- Calls that make something ------------------------------------------ */
+
+static seen_filter *new_filter(seen_spec spec)
+{
+    spec.allocator = &memory.as;
+    seen_filter *f = (seen_filter *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_new(&f, &spec), blocks, failed)) {
+        assert_ptr_equal(f, &memory);
+        assert_int_equal(seen_new(&f, &spec), SEEN_OK);
+    }
+    return f;
+}
+
+static seen_filter *copy_filter(const seen_filter *f)
+{
+    seen_filter *copy = (seen_filter *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_copy(&copy, f, &memory.as), blocks, failed)) {
+        assert_ptr_equal(copy, &memory);
+        assert_int_equal(seen_copy(&copy, f, &memory.as), SEEN_OK);
+    }
+    assert_true(seen_equal(copy, f));
+    return copy;
+}
+
+static seen_bitmap *new_bitmap(uint64_t bits)
+{
+    seen_bitmap *b = (seen_bitmap *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_bitmap_new(&b, bits, &memory.as), blocks, failed)) {
+        assert_ptr_equal(b, &memory);
+        assert_int_equal(seen_bitmap_new(&b, bits, &memory.as), SEEN_OK);
+    }
+    return b;
+}
+
+static seen_bitmap *load_bitmap(const void *buf, size_t len)
+{
+    seen_bitmap *b = (seen_bitmap *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_bitmap_load(&b, buf, len, &memory.as), blocks, failed)) {
+        assert_ptr_equal(b, &memory);
+        assert_int_equal(seen_bitmap_load(&b, buf, len, &memory.as), SEEN_OK);
+    }
+    return b;
+}
+
+/* ---- Calls that change something ---------------------------------------- */
+
+/* A picture of a filter, in memory that does not fail. */
+static seen_filter *picture(const seen_filter *f)
+{
+    seen_filter *copy = NULL;
+    assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
+    return copy;
+}
+
+static void assert_unchanged(const seen_filter *f, seen_filter *before)
+{
+    seen_info now, then;
+    seen_info_of(f, &now);
+    seen_info_of(before, &then);
+    assert_true(seen_equal(f, before));
+    assert_int_equal(now.items, then.items);
+    assert_int_equal(now.bytes, then.bytes);
+    assert_int_equal(now.bits_set, then.bits_set);
+    assert_true(now.fpp_now == then.fpp_now);
+}
+
+static void add(seen_filter *f, uint64_t i)
+{
+    seen_filter *before = picture(f);
+    uint64_t key = test_key(i), blocks = memory.blocks, failed = memory.failed;
+    bool told = true;
+    seen_status status =
+        i % 2 ? seen_add_u64(f, key) : seen_visit_u64(f, key, &told);
+    if (refused(status, blocks, failed)) {
+        assert_unchanged(f, before);
+        assert_false(seen_maybe_u64(f, key));
+        assert_int_equal(seen_add_u64(f, key), SEEN_OK);
+    }
+    assert_true(seen_maybe_u64(f, key));
+    seen_free(before);
+}
+
+/* A batch may stop halfway: then the leading keys are in and the rest is not,
+ * and it goes on from there. */
+static void add_batch(seen_filter *f, uint64_t first)
+{
+    struct test_batch b = test_batch_new(first, BATCH);
+    size_t done = 12345;
+    bool visit = first / BATCH % 2;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    seen_status status =
+        visit ? seen_visit_many(f, b.keys, BATCH, b.answers, &done)
+              : seen_add_many(f, b.keys, BATCH, &done);
+    if (refused(status, blocks, failed)) {
+        assert_true(done < BATCH);
+        for (size_t i = 0; i < BATCH; i++)
+            assert_int_equal(seen_maybe(f, b.keys[i].data, 8), i < done);
+        if (visit)
+            for (size_t i = 0; i < done; i++)
+                assert_false(b.answers[i]);
+        size_t rest = 0;
+        assert_int_equal(seen_add_many(f, b.keys + done, BATCH - done, &rest),
+                         SEEN_OK);
+        assert_int_equal(done + rest, BATCH);
+    } else {
+        assert_int_equal(done, BATCH);
+    }
+    assert_int_equal(test_count_maybe(f, first, BATCH), BATCH);
+    test_batch_free(&b);
+}
+
+static void merge(seen_filter *into, const seen_filter *from, seen_merge_op op)
+{
+    seen_filter *before = picture(into);
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_merge(into, from, op), blocks, failed)) {
+        assert_unchanged(into, before);
+        assert_int_equal(seen_merge(into, from, op), SEEN_OK);
+    }
+    seen_free(before);
+}
+
+static void reserve(seen_filter *f, uint64_t items)
+{
+    seen_filter *before = picture(f);
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_reserve(f, items), blocks, failed)) {
+        assert_unchanged(f, before);
+        assert_int_equal(seen_reserve(f, items), SEEN_OK);
+    }
+    assert_true(seen_equal(f, before));
+    seen_free(before);
+}
+
+/* ---- The script --------------------------------------------------------- */
+
+static void filters_of(seen_kind kind, uint32_t flags)
+{
+    seen_spec spec = {.items = kind == SEEN_SET ? 0 : 5000,
+                      .fpp = 1e-9,
+                      .kind = kind,
+                      .flags = flags,
+                      .key = test_secret};
+    seen_filter *a = new_filter(spec), *b = new_filter(spec);
+    /* A set grows with its keys 101 and 205; others need no memory at all. */
+    uint64_t singles = kind == SEEN_SET ? 210 : 5;
+    for (uint64_t i = 0; i < singles; i++)
+        add(a, i);
+    add_batch(a, BATCH);
+    add_batch(a, 2 * BATCH);
+    add_batch(b, 2 * BATCH);
+    add_batch(b, 3 * BATCH);
+    seen_filter *copy = copy_filter(a);
+
+    merge(copy, b, SEEN_UNION);
+    assert_int_equal(test_count_maybe(copy, BATCH, 3 * BATCH), 3 * BATCH);
+    merge(copy, b, SEEN_INTERSECTION);
+    assert_int_equal(test_count_maybe(copy, 2 * BATCH, 2 * BATCH), 2 * BATCH);
+    merge(a, b, SEEN_INTERSECTION);
+    assert_int_equal(test_count_maybe(a, 2 * BATCH, BATCH), BATCH);
+    reserve(a, 20000);
+    add_batch(a, 4 * BATCH);
+    seen_clear(a);
+    add(a, 0);
+    seen_free(copy);
+    seen_free(a);
+    seen_free(b);
+}
+
+static void bitmaps(void)
+{
+    seen_bitmap *a = new_bitmap(100000), *b = new_bitmap(1);
+    seen_bitmap_set_range(a, 100, 70000);
+    size_t len = 0;
+    assert_int_equal(seen_bitmap_save(a, NULL, 0, &len), SEEN_SHORT);
+    void *buf = malloc(len);
+    assert_non_null(buf);
+    assert_int_equal(seen_bitmap_save(a, buf, len, &len), SEEN_OK);
+    seen_bitmap *loaded = load_bitmap(buf, len);
+    assert_true(seen_bitmap_equal(a, loaded));
+    free(buf);
+    seen_bitmap_free(loaded);
+    seen_bitmap_free(a);
+    seen_bitmap_free(b);
+}
+
+static void script(void)
+{
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
+             flags++)
+            if (test_kind_can(kind, flags)) filters_of(kind, flags);
+    bitmaps();
+}
+
+/* The whole script for each allocation that it makes. */
+static void run(bool from_there_on)
+{
+    persistent = from_there_on;
+    test_alloc_init(&memory);
+    test_alloc_arm(&memory, 0, false);
+    script();
+    uint64_t sites = memory.calls;
+    assert_true(sites > 50);
+    for (uint64_t nth = 1; nth <= sites; nth++) {
+        test_alloc_init(&memory);
+        memory.offset = nth % 64;
+        test_alloc_arm(&memory, nth, from_there_on);
+        met = 0;
+        script();
+        assert_int_equal(met, 1);
+        assert_int_equal(memory.blocks, 0);
+        assert_int_equal(memory.bytes, 0);
+        assert_int_equal(memory.violations, 0);
+    }
+    print_message("%zu allocations, each failed %s\n", (size_t)sites,
+                  from_there_on ? "for good" : "once");
+}
+
+static void every_allocation_may_fail_once(void **state)
+{
+    (void)state;
+    run(false);
+}
+
+static void every_allocation_may_fail_for_good(void **state)
+{
+    (void)state;
+    run(true);
+}
+
+/* More than any machine has, through the default allocator. */
+static void a_giant_is_refused_by_the_system(void **state)
+{
+    (void)state;
+    seen_filter *f = NULL;
+    static const seen_kind kinds[] = {SEEN_BLOOM, SEEN_BLOCKED};
+    for (size_t i = 0; i < 2; i++) {
+        seen_spec spec = {.items = (uint64_t)1 << 40,
+                          .bits = (uint64_t)1 << 48,
+                          .kind = kinds[i]};
+        seen_status status = seen_new(&f, &spec);
+        if (status == SEEN_OK) seen_free(f); /* 32 TiB, if the system insists */
+        assert_true(status == SEEN_OK || status == SEEN_NOMEM);
+    }
+    seen_spec set = {.kind = SEEN_SET};
+    f = test_filter(set);
+    test_add_members(f, 0, 1000);
+    seen_status status = seen_reserve(f, (uint64_t)1 << 42);
+    assert_true(status == SEEN_OK || status == SEEN_NOMEM);
+    assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
+    seen_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation_may_fail_once),
+        cmocka_unit_test(every_allocation_may_fail_for_good),
+        cmocka_unit_test(a_giant_is_refused_by_the_system),
+    };
+    test_announce("alloc faults");
+    return cmocka_run_group_tests_name("fault_alloc", tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/*
+ * prop_round_trip.c - bytes: saving, loading and saving again is the identity,
+ * and damaged bytes give an error or an equal bitmap, never anything else.
+ */
+#include "seen_bitmap.h"
+
+#include "helpers/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bytes {
+    uint8_t *at; /* aligned for a view */
+    size_t len;
+};
+
+static struct bytes room(size_t len)
+{
+    struct bytes b = {aligned_alloc(64, (len + 63) / 64 * 64 + 64), len};
+    assert_non_null(b.at);
+    return b;
+}
+
+static struct bytes save(const seen_bitmap *b)
+{
+    size_t len = 0;
+    assert_int_equal(seen_bitmap_save(b, NULL, 0, &len), SEEN_SHORT);
+    struct bytes out = room(len);
+    assert_int_equal(seen_bitmap_save(b, out.at, len, &len), SEEN_OK);
+    assert_int_equal(len, out.len);
+    return out;
+}
+
+static seen_bitmap *random_bitmap(struct test_rng *r, uint64_t n)
+{
+    seen_bitmap *b = NULL;
+    assert_int_equal(seen_bitmap_new(&b, n, NULL), SEEN_OK);
+    uint64_t members = test_below(r, 3) ? test_below(r, n + 1) / 2 : 0;
+    for (uint64_t i = 0; i < members && i < 5000; i++)
+        seen_bitmap_set(b, test_below(r, n));
+    if (test_below(r, 4) == 0) seen_bitmap_set_range(b, n / 3, n);
+    return b;
+}
+
+static void save_load_save_is_byte_equal(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(80);
+    for (uint64_t i = 0; i < 2000 * test_scale(); i++) {
+        uint64_t n = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 20));
+        seen_bitmap *b = random_bitmap(&r, n), *loaded = NULL, *view = NULL;
+        struct bytes first = save(b);
+        assert_int_equal(seen_bitmap_verify(first.at, first.len), SEEN_OK);
+        assert_int_equal(seen_bitmap_load(&loaded, first.at, first.len, NULL),
+                         SEEN_OK);
+        assert_int_equal(seen_bitmap_view(&view, first.at, first.len), SEEN_OK);
+        assert_true(seen_bitmap_equal(b, loaded));
+        assert_true(seen_bitmap_equal(b, view));
+        struct bytes second = save(loaded), third = save(view);
+        assert_int_equal(second.len, first.len);
+        assert_int_equal(third.len, first.len);
+        assert_memory_equal(second.at, first.at, first.len);
+        assert_memory_equal(third.at, first.at, first.len);
+        free(first.at);
+        free(second.at);
+        free(third.at);
+        seen_bitmap_free(b);
+        seen_bitmap_free(loaded);
+        seen_bitmap_free(view);
+    }
+}
+
+/* Use every question; the answers hardly matter, coming back does. */
+static void use(const seen_bitmap *b)
+{
+    uint64_t n = seen_bitmap_bits(b), members = 0;
+    assert_true(n >= 1 && n <= SEEN_BITMAP_MAX);
+    for (uint64_t i = seen_bitmap_next_set(b, 0); i != SEEN_NO_BIT;
+         i = seen_bitmap_next_set(b, i + 1)) {
+        assert_true(i < n && seen_bitmap_has(b, i));
+        members++;
+    }
+    assert_int_equal(seen_bitmap_count(b), members);
+}
+
+/*
+ * Bytes that somebody may have damaged. A load gives an error or the original;
+ * a view, which reads no checksum of the payload, gives an error or a bitmap
+ * that works, and then verify knows better.
+ */
+static void check_damaged(const struct bytes *d, const seen_bitmap *original)
+{
+    seen_bitmap *b = NULL;
+    seen_status loaded = seen_bitmap_load(&b, d->at, d->len, NULL);
+    seen_status verified = seen_bitmap_verify(d->at, d->len);
+    assert_true(loaded == verified);
+    if (loaded == SEEN_OK) {
+        assert_true(seen_bitmap_equal(b, original));
+        seen_bitmap_free(b);
+    } else {
+        assert_null(b);
+        assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_NEWER ||
+                    loaded == SEEN_UNSUPPORTED);
+    }
+    if (seen_bitmap_view(&b, d->at, d->len) == SEEN_OK) {
+        use(b);
+        assert_true(loaded == SEEN_OK || loaded == SEEN_CORRUPT);
+        seen_bitmap_free(b);
+    }
+}
+
+static void every_flipped_bit_is_found(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 63, 64, 65, 200, 5000};
+    struct test_rng r = test_rng(81);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        seen_bitmap *b = random_bitmap(&r, sizes[i]), *none = NULL;
+        struct bytes good = save(b);
+        for (size_t bit = 0; bit < 8 * good.len; bit++) {
+            good.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            assert_int_not_equal(
+                seen_bitmap_load(&none, good.at, good.len, NULL), SEEN_OK);
+            check_damaged(&good, b);
+            good.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        check_damaged(&good, b);
+        free(good.at);
+        seen_bitmap_free(b);
+    }
+}
+
+static void every_truncation_and_extension_is_refused(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 65, 200, 5000};
+    struct test_rng r = test_rng(82);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        seen_bitmap *b = random_bitmap(&r, sizes[i]), *none = NULL;
+        struct bytes good = save(b);
+        for (size_t len = 0; len < good.len + 64; len++) {
+            if (len == good.len) continue;
+            /* A block of exactly this length, for the address sanitizer. */
+            uint8_t *cut = calloc(1, len ? len : 1);
+            assert_non_null(cut);
+            memcpy(cut, good.at, len < good.len ? len : good.len);
+            assert_int_equal(seen_bitmap_load(&none, cut, len, NULL),
+                             SEEN_CORRUPT);
+            assert_int_equal(seen_bitmap_verify(cut, len), SEEN_CORRUPT);
+            assert_int_equal(seen_bitmap_view(&none, cut, len), SEEN_CORRUPT);
+            free(cut);
+        }
+        assert_null(none);
+        free(good.at);
+        seen_bitmap_free(b);
+    }
+}
+
+static void a_later_version_is_told_apart_from_damage(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(83);
+    seen_bitmap *b = random_bitmap(&r, 1000), *none = NULL;
+    struct bytes good = save(b);
+    for (int version = 2; version < 65536; version += 97) {
+        good.at[8] = (uint8_t)version;
+        good.at[9] = (uint8_t)(version >> 8);
+        assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL),
+                         SEEN_NEWER);
+        assert_int_equal(seen_bitmap_view(&none, good.at, good.len),
+                         SEEN_NEWER);
+        assert_int_equal(seen_bitmap_verify(good.at, good.len), SEEN_NEWER);
+    }
+    good.at[8] = good.at[9] = 0; /* there never was a version 0 */
+    assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL),
+                     SEEN_CORRUPT);
+    assert_null(none);
+    free(good.at);
+    seen_bitmap_free(b);
+}
+
+static void random_damage_is_survived(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(84);
+    for (uint64_t i = 0; i < 20000 * test_scale(); i++) {
+        seen_bitmap *b = random_bitmap(&r, 1 + test_below(&r, 3000));
+        struct bytes d = save(b);
+        uint64_t wounds = 1 + test_below(&r, 4);
+        for (uint64_t j = 0; j < wounds; j++) {
+            uint64_t at = test_below(&r, test_below(&r, 2) ? 128 : d.len);
+            static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff};
+            d.at[at] = test_below(&r, 2) ? (uint8_t)test_next(&r)
+                                         : edges[test_below(&r, 5)];
+        }
+        if (test_below(&r, 4) == 0) d.len = (size_t)test_below(&r, d.len + 1);
+        check_damaged(&d, b);
+        free(d.at);
+        seen_bitmap_free(b);
+    }
+}
+
+static void noise_is_no_bitmap(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(85);
+    seen_bitmap *none = NULL;
+    for (uint64_t i = 0; i < 20000 * test_scale(); i++) {
+        struct bytes d = room((size_t)test_below(&r, 400));
+        for (size_t j = 0; j < d.len; j++)
+            d.at[j] = (uint8_t)test_next(&r);
+        assert_int_equal(seen_bitmap_load(&none, d.at, d.len, NULL),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_bitmap_view(&none, d.at, d.len), SEEN_CORRUPT);
+        free(d.at);
+    }
+    assert_null(none);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(save_load_save_is_byte_equal),
+        cmocka_unit_test(every_flipped_bit_is_found),
+        cmocka_unit_test(every_truncation_and_extension_is_refused),
+        cmocka_unit_test(a_later_version_is_told_apart_from_damage),
+        cmocka_unit_test(random_damage_is_survived),
+        cmocka_unit_test(noise_is_no_bitmap),
+    };
+    test_announce("round_trip");
+    return cmocka_run_group_tests_name("round_trip", tests, NULL, NULL);
+}
