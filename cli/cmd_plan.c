@@ -3,6 +3,7 @@
  */
 #include "options.h"
 #include "output.h"
+#include "spec.h"
 #include "units.h"
 
 #include <math.h>
@@ -55,9 +56,21 @@ static double lookups_per_second(const seen_plan *p)
     return 1e9 / (1 + ns_per_line * lines);
 }
 
+static const char *bits_option(void)
+{
+    return opt.memory ? "-M" : "--bits";
+}
+
 static double bits_per_key(const seen_plan *p)
 {
     return (double)p->bits / (double)p->items;
+}
+
+/* The rate when the filter holds `times` as many keys as planned. */
+static double rate_at(const seen_plan *p, double times)
+{
+    double keys = (double)p->items * times;
+    return seen_plan_fpp(p, keys < 0x1p63 ? (uint64_t)keys : UINT64_MAX / 2);
 }
 
 static struct row plan_kind(seen_kind kind)
@@ -98,7 +111,7 @@ static void print_wish(const struct row *row)
            show_rate(rate, p));
     printf(
         "   (least possible %.2f bits a key; an ideal Bloom filter %.3f)\n\n",
-        -log2(p), -log(p) / (log(2) * log(2)));
+        fabs(log2(p)), fabs(log(p)) / (log(2) * log(2)));
 }
 
 static void print_table(const struct row *rows, size_t n)
@@ -110,7 +123,7 @@ static void print_table(const struct row *rows, size_t n)
         const seen_plan *p = &rows[i].plan;
         printf("%-8s ", seen_kind_name(rows[i].kind));
         if (rows[i].problem) {
-            printf("%s\n", rows[i].problem);
+            printf("%s\n", in_options(rows[i].problem, bits_option()));
             continue;
         }
         char keys[UNIT_TEXT], memory[UNIT_TEXT], speed[UNIT_TEXT];
@@ -119,9 +132,8 @@ static void print_table(const struct row *rows, size_t n)
                show_short(keys, (double)p->items), bits_per_key(p),
                show_size(memory, (double)p->bytes), p->hashes, p->lines,
                show_short(speed, 1e6 * round(lookups_per_second(p) / 1e6)),
-               show_rate(one, p->fpp),
-               show_rate(two, seen_plan_fpp(p, 2 * p->items)),
-               show_rate(four, seen_plan_fpp(p, 4 * p->items)));
+               show_rate(one, p->fpp), show_rate(two, rate_at(p, 2)),
+               show_rate(four, rate_at(p, 4)));
     }
 }
 
@@ -135,8 +147,7 @@ static void print_plot(const seen_plan *p)
     };
     double rate[width], low = log10(p->fpp) - 2, high = 0;
     for (int x = 0; x < width; x++) {
-        uint64_t keys = (uint64_t)((double)p->items * 4 * x / (width - 1));
-        rate[x] = log10(seen_plan_fpp(p, keys > 0 ? keys : 1));
+        rate[x] = log10(rate_at(p, 4.0 * fmax(x, 0.1) / (width - 1)));
     }
     printf("\nrate as keys come in, %s (| = planned)\n",
            seen_kind_name(p->kind));
@@ -179,8 +190,8 @@ static void print_json(const struct row *rows, size_t n)
         json_number(&j, "lines", p->lines);
         json_number(&j, "hash_bits", p->hash_bits);
         json_number(&j, "lookups_per_second", lookups_per_second(p));
-        json_number(&j, "fpp_at_2x", seen_plan_fpp(p, 2 * p->items));
-        json_number(&j, "fpp_at_4x", seen_plan_fpp(p, 4 * p->items));
+        json_number(&j, "fpp_at_2x", rate_at(p, 2));
+        json_number(&j, "fpp_at_4x", rate_at(p, 4));
         json_close(&j, '}');
     }
     json_close(&j, ']');
@@ -204,8 +215,7 @@ static int run(char **operands, size_t n)
     if (n > 0)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
     if (opt.memory && opt.bits) fail("-M and --bits say the same: give one");
-    if (opt.memory > UINT64_MAX / 8) fail("-M: expected less than 2 EB");
-    if (opt.memory) opt.bits = opt.memory * 8;
+    if (opt.memory) opt.bits = bits_within(opt.memory);
     if (opt.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
 
     struct row rows[MOST_KINDS];
@@ -213,7 +223,7 @@ static int run(char **operands, size_t n)
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* The set takes any wish; what the others say about it is the answer. */
     if (!shown || (shown->kind == SEEN_SET && opt.kind != SEEN_SET))
-        fail("%s", rows[0].problem);
+        fail("%s", in_options(rows[0].problem, bits_option()));
 
     if (opt.json) {
         print_json(rows, kinds);

@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -168,6 +170,15 @@ static size_t decode_u64(seen_key line, uint8_t *to, const char **bad)
     return 8;
 }
 
+/* Bytes of a key, in lower case with -i. */
+static void copy_folded(uint8_t *to, const char *from, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        bool upper = from[i] >= 'A' && from[i] <= 'Z';
+        to[i] = (uint8_t)(from[i] + (key_format.fold && upper ? 'a' - 'A' : 0));
+    }
+}
+
 static bool selected(size_t field)
 {
     for (size_t i = 0; i < range_count; i++)
@@ -188,18 +199,12 @@ static size_t pick_fields(seen_key line, uint8_t *to)
         if (selected(field)) {
             for (int i = 0; i < 8; i++)
                 to[len++] = (uint8_t)((uint64_t)size >> (8 * i));
-            memcpy(to + len, from, size);
+            copy_folded(to + len, from, size);
             len += size;
         }
         if (!stop) return len;
         from = stop + delim_len;
     }
-}
-
-static void fold_case(uint8_t *key, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (key[i] >= 'A' && key[i] <= 'Z') key[i] += 'a' - 'A';
 }
 
 static size_t room_for(seen_key line)
@@ -213,13 +218,9 @@ static size_t make_key(seen_key line, uint8_t *to, const char **bad)
 {
     if (key_format.hex) return decode_hex(line, to, bad);
     if (key_format.u64) return decode_u64(line, to, bad);
-    size_t len = line.len;
-    if (key_format.fields)
-        len = pick_fields(line, to);
-    else if (len > 0)
-        memcpy(to, line.data, len);
-    if (key_format.fold) fold_case(to, len);
-    return len;
+    if (key_format.fields) return pick_fields(line, to);
+    copy_folded(to, line.data, line.len);
+    return line.len;
 }
 
 static void make_keys(struct chunk *c)
@@ -278,6 +279,17 @@ void split_chunk(struct chunk *c)
     make_keys(c);
 }
 
+const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT])
+{
+    const seen_key *line = &c->lines[c->n];
+    const char *from = line->data;
+    size_t len = 0;
+    for (; len < line->len && len < BAD_LINE_TEXT - 4; len++)
+        buf[len] = from[len] >= ' ' && from[len] <= '~' ? from[len] : '?';
+    strcpy(buf + len, len < line->len ? "..." : "");
+    return buf;
+}
+
 void free_chunk(struct chunk *c)
 {
     if (c->keys != c->lines) free(c->keys);
@@ -295,10 +307,12 @@ struct source {
     const char *file;
     bool patient; /* may wait a little for a fuller chunk */
     bool hasty;
+    bool fresh;  /* nothing of this file has been read yet */
     char *carry; /* the start of a line whose end has not come yet */
     size_t carry_len, carry_cap;
     uint64_t total;
     _Atomic uint64_t bytes; /* other threads ask how far we are */
+    bool broken;            /* a failure was handed on: the end */
 };
 
 static char *only_stdin[] = {"-"};
@@ -342,39 +356,40 @@ struct source *open_source(char **names, size_t n, bool hasty)
     return s;
 }
 
-static void open_next(struct source *s)
+__attribute__((format(printf, 3, 4))) static void
+break_off(struct source *s, struct chunk *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->failure, sizeof c->failure, format, args);
+    va_end(args);
+    s->broken = true;
+}
+
+static bool open_next(struct source *s, struct chunk *c)
 {
     const char *name = s->names[s->next++];
     s->file = is_stdin(name) ? "stdin" : name;
     s->fd = is_stdin(name) ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
-    if (s->fd < 0) fail("%s: %s", name, strerror(errno));
+    if (s->fd < 0) {
+        break_off(s, c, "%s: %s", name, strerror(errno));
+        return false;
+    }
     struct stat st;
     bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
     s->patient = !regular && !s->hasty;
+    s->fresh = true;
 #ifdef F_SETPIPE_SZ
     fcntl(s->fd, F_SETPIPE_SZ,
           1 << 20); /* fewer switches; no harm if refused */
 #endif
+    return true;
 }
 
 static void close_current(struct source *s)
 {
     if (s->fd != STDIN_FILENO) close(s->fd);
     s->fd = -1;
-}
-
-static size_t read_some(struct source *s, char *to, size_t room,
-                        void (*idle)(void))
-{
-    for (;;) {
-        ssize_t got = read(s->fd, to, room);
-        if (got >= 0) {
-            s->bytes += (uint64_t)got;
-            return (size_t)got;
-        }
-        if (errno != EINTR) fail("%s: read: %s", s->file, strerror(errno));
-        if (idle) idle();
-    }
 }
 
 static bool more_is_ready(int fd)
@@ -390,6 +405,27 @@ static void reserve(struct chunk *c, size_t cap)
     c->cap = cap;
 }
 
+/* Behind what the chunk has; one byte stays free for the end that a last line
+ * may lack. -1 is an error, 0 the end of the file. */
+static ssize_t read_some(struct source *s, struct chunk *c)
+{
+    if (c->len + 1 >= c->cap) reserve(c, 2 * c->len + 2);
+    ssize_t got;
+    do
+        got = read(s->fd, c->bytes + c->len, c->cap - c->len - 1);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) s->bytes += (uint64_t)got;
+    return got;
+}
+
+/* Lines of a compressed file are nobody's lines. */
+static const char *compression(const char *bytes, size_t len)
+{
+    if (len >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) return "gzip";
+    if (len >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0) return "zstd";
+    return NULL;
+}
+
 static void set_carry(struct source *s, const char *from, size_t len)
 {
     if (len > s->carry_cap) {
@@ -401,46 +437,59 @@ static void set_carry(struct source *s, const char *from, size_t len)
 }
 
 /* From the open file; false if it has no more lines. */
-static bool read_file(struct source *s, struct chunk *c, void (*idle)(void))
+static bool read_file(struct source *s, struct chunk *c)
 {
     const int end_byte = key_format.nul ? '\0' : '\n';
     size_t whole = 0; /* bytes up to the end of the last line */
-    if (s->carry_len >= c->cap) reserve(c, 2 * s->carry_len);
+    reserve(c, s->carry_len);
     if (s->carry_len > 0) memcpy(c->bytes, s->carry, s->carry_len);
     c->len = s->carry_len;
     c->file = s->file;
     s->carry_len = 0;
 
     for (;;) {
-        /* One byte stays free for the end that a last line may lack. */
-        size_t got = read_some(s, c->bytes + c->len, c->cap - c->len - 1, idle);
+        ssize_t got = read_some(s, c);
+        if (got < 0) {
+            break_off(s, c, "%s: read: %s", s->file, strerror(errno));
+            break;
+        }
         if (got == 0) {
             close_current(s);
             if (c->len > whole) c->bytes[c->len++] = (char)end_byte;
             return c->len > 0;
         }
-        const char *last = memrchr(c->bytes + c->len, end_byte, got);
-        c->len += got;
+        const char *packed =
+            s->fresh ? compression(c->bytes, (size_t)got) : NULL;
+        s->fresh = false;
+        if (packed) {
+            break_off(s, c, "%s: is compressed; pipe it through %scat", s->file,
+                      packed[0] == 'g' ? "z" : "zstd");
+            break;
+        }
+        const char *last = memrchr(c->bytes + c->len, end_byte, (size_t)got);
+        c->len += (size_t)got;
         if (last) whole = (size_t)(last + 1 - c->bytes);
-        bool full = c->len + 1 == c->cap;
+        bool full = c->len + 1 >= c->cap;
         if (whole > 0 && (full || !s->patient || !more_is_ready(s->fd))) break;
-        if (full) reserve(c, 2 * c->cap);
     }
     set_carry(s, c->bytes + whole, c->len - whole);
     c->len = whole;
     return true;
 }
 
-bool read_chunk(struct source *s, struct chunk *c, void (*idle)(void))
+bool read_chunk(struct source *s, struct chunk *c)
 {
     reserve(c, CHUNK);
-    for (;;) {
+    c->failure[0] = '\0';
+    while (!s->broken) {
+        c->len = 0;
         if (s->fd < 0) {
             if (s->next == s->n) return false;
-            open_next(s);
+            if (!open_next(s, c)) return true;
         }
-        if (read_file(s, c, idle)) return true;
+        if (read_file(s, c)) return true;
     }
+    return false;
 }
 
 uint64_t source_bytes(const struct source *s)

@@ -51,8 +51,13 @@ struct chunk {
     size_t lines_cap;
     uint8_t *scratch; /* bytes of keys that differ from their lines */
     size_t scratch_cap;
-    const char *bad; /* why line n is no key: it and the rest are left out */
+    const char *bad;   /* why line n is no key: it and the rest are left out */
+    char failure[256]; /* why nothing comes after these lines; "" = nothing */
 };
+
+/* Where line n of a chunk is no key: its bytes, for a message. */
+#define BAD_LINE_TEXT 48
+const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT]);
 
 /* Fill in lines and keys. */
 void split_chunk(struct chunk *c);
@@ -68,9 +73,9 @@ struct source;
 struct source *open_source(char **names, size_t n, bool hasty);
 
 /* The next lines, false at the end. Waits for more only while there is no whole
- * line, so what has been read is never held back. `idle` (may be NULL) is
- * called when a signal interrupts the waiting. */
-bool read_chunk(struct source *s, struct chunk *c, void (*idle)(void));
+ * line, so what has been read is never held back. An error comes as the
+ * `failure` of a chunk, behind the lines that were read before it. */
+bool read_chunk(struct source *s, struct chunk *c);
 
 uint64_t source_bytes(const struct source *s); /* read so far */
 uint64_t source_total(const struct source *s); /* of regular files; 0 unknown */

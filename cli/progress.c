@@ -8,39 +8,21 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 static status_line *describe;
 static bool on_terminal;
-static bool shown;
-static double started, last_shown;
-static volatile sig_atomic_t asked;
-static pthread_mutex_t showing = PTHREAD_MUTEX_INITIALIZER;
+static double started;
+
+static pthread_mutex_t speaking = PTHREAD_MUTEX_INITIALIZER;
+static bool shown, ended; /* under the mutex */
 
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void ask(int signal_number)
-{
-    (void)signal_number;
-    asked = 1;
-}
-
-void start_progress(status_line *line, bool quiet)
-{
-    describe = line;
-    on_terminal = !quiet && isatty(STDERR_FILENO);
-    started = last_shown = now();
-    /* No SA_RESTART: a read that waits for input returns, and the line comes
-     * at once. */
-    struct sigaction action = {.sa_handler = ask};
-    sigaction(SIGUSR1, &action, NULL);
 }
 
 static void wipe(void)
@@ -50,38 +32,51 @@ static void wipe(void)
     shown = false;
 }
 
-static void show_if_due(void)
+static void speak(bool asked)
 {
     char text[256];
-    if (asked) {
-        asked = 0;
+    pthread_mutex_lock(&speaking);
+    if (!ended) {
         describe(text, sizeof text);
         wipe();
-        note("%s", text);
+        if (asked)
+            note("%s", text);
+        else
+            fputs(text, stderr), fflush(stderr), shown = true;
     }
-    if (!on_terminal) return;
-    double t = now();
-    if (t - last_shown < 0.5) return;
-    last_shown = t;
-    describe(text, sizeof text);
-    fprintf(stderr, "\r\033[K%s", text);
-    fflush(stderr);
-    shown = true;
+    pthread_mutex_unlock(&speaking);
 }
 
-void tick_progress(void)
+static void *listen(void *signals)
 {
-    if (pthread_mutex_trylock(&showing) != 0) return; /* another thread does */
-    show_if_due();
-    pthread_mutex_unlock(&showing);
+    const struct timespec half_a_second = {.tv_nsec = 500000000};
+    for (;;) {
+        bool asked = sigtimedwait(signals, NULL, &half_a_second) == SIGUSR1;
+        if (asked || on_terminal) speak(asked);
+    }
+    return NULL;
+}
+
+void start_progress(status_line *line, bool quiet)
+{
+    static sigset_t signals;
+    describe = line;
+    on_terminal = !quiet && isatty(STDERR_FILENO);
+    started = now();
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, listen, &signals) == 0)
+        pthread_detach(thread); /* without it there is just no progress */
 }
 
 void end_progress(void)
 {
-    pthread_mutex_lock(&showing);
+    pthread_mutex_lock(&speaking);
     wipe();
-    on_terminal = false;
-    pthread_mutex_unlock(&showing);
+    ended = true;
+    pthread_mutex_unlock(&speaking);
 }
 
 double seconds_running(void)

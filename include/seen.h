@@ -101,9 +101,8 @@ typedef struct seen_allocator {
 /*
  * Zero every field you do not care about: zero means "the default".
  *
- * Of items, fpp and bits give any two; give all of items, fpp and hashes, or
- * two of items, fpp and bits together with hashes, to insist on k as well.
- * With items and bits the rate follows; with bits and fpp, the capacity.
+ * Give two of items, fpp and bits: from items and bits follows the rate, from
+ * bits and fpp the capacity. Give hashes as well to insist on k.
  */
 typedef struct seen_spec {
     uint64_t items; /* n: keys you expect to add */

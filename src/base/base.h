@@ -1,6 +1,6 @@
 /*
- * base.h - the compiler, under our own names. The only place for extensions,
- * apart from SIMD intrinsics in bits/.
+ * base.h - the compiler, under our own names: extensions live in base/, and in
+ * bits/ and its users where they are SIMD.
  */
 #ifndef SEEN_BASE_H
 #define SEEN_BASE_H
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define SEEN_INLINE    static inline __attribute__((always_inline))
-#define SEEN_UNUSED    __attribute__((unused))
 #define SEEN_LINE_SIZE 64 /* bytes in a cache line on every machine we run on */
 
 /* -Wpedantic would complain about the plain name. */
@@ -30,11 +29,6 @@ SEEN_INLINE size_t seen_min_size(size_t a, size_t b)
 SEEN_INLINE void seen_prefetch_read(const void *p)
 {
     __builtin_prefetch(p, 0, 3);
-}
-
-SEEN_INLINE void seen_prefetch_write(const void *p)
-{
-    __builtin_prefetch(p, 1, 3);
 }
 
 /* Index of the lowest set bit; x != 0. */

@@ -7,7 +7,7 @@
  * Seen as four 64-bit lanes, bits 26..31 of each are the bit number for words
  * 0-3 and bits 58..63 that for words 4-7: two shifts and no shuffle give both
  * registers of numbers, and 1 << number the masks. A test is "the line has all
- * of the mask", an add is "line |= mask". Filters rougher than 3 % set fewer
+ * of the mask", an add is "line |= mask". Filters rougher than 2 % set fewer
  * bits per line; those take the portable path, which has little to do then.
  */
 #include "bits/block.h"

@@ -17,7 +17,7 @@
  * so bit 39 of word 0 is set; odd[1] = 85ebca6b gives bit 33 of word 1; ...
  *
  * This file is the specification; the SIMD kernels must agree with it bit for
- * bit (property test kernels_agree).
+ * bit (tests/unit/test_kernels.c).
  */
 #ifndef SEEN_LINE_H
 #define SEEN_LINE_H

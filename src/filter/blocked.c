@@ -11,7 +11,7 @@
  * because lines fill unevenly: 10.1 bits a key instead of 9.6 at 1 %, 15.7
  * instead of 14.4 at 0.1 %. For rates below 0.02 % the filter is cut into two
  * or more regions and a key gets a line in each, which evens things out again;
- * above 3 % it sets only 4, 2 or 1 bits. plan/sizing.c has the arithmetic and
+ * above about 2 % it sets only 4, 2 or 1 bits. plan/sizing.c has the arithmetic and
  * the choice, bits/line.h the layout of a line.
  *
  * Worked example: one million keys at 1 %. The planner finds 19,726 lines of
@@ -31,10 +31,6 @@
 
 #include <math.h>
 #include <string.h>
-
-/* Half of a small L2: below, everything is in cache and prefetching only
- * costs instructions. */
-#define RING_FROM_BYTES (256 * 1024)
 
 struct blocked {
     seen_filter common;
@@ -68,7 +64,7 @@ static double blocked_plan_fpp(const seen_plan *plan, uint64_t items)
     struct seen_layout l = layout_of(plan);
     double fpp =
         seen_fpp_blocked(items, l.count * l.regions, l.regions, l.per_line);
-    return seen_fpp_with_hash(fpp, items, plan->hash_bits);
+    return fmin(1, fpp + seen_hash_fpp((double)items, plan->hash_bits));
 }
 
 /* 128 bits also where line numbers would eat into the low half of 64. */
@@ -92,18 +88,18 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     if (spec->bits && lines == 0)
         return "bits of a blocked filter is at least 512, one line";
 
-    static const char *const too_rare =
-        "fpp is below what a 128-bit hash can keep (items x 2^-117)";
-    if (!seen_hash_bits_for((double)spec->items, spec->fpp, spec))
-        return too_rare;
-
-    /* 1. The layout, from whichever two are given. */
-    struct seen_layout l;
-    double fpp = spec->fpp;
+    /* 1. What the hash leaves of the rate for the bits to keep. */
     uint64_t items = spec->items;
+    plan->hash_bits = seen_hash_bits_for((double)items, spec->fpp, spec);
+    if (!plan->hash_bits)
+        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    double fpp = spec->fpp - seen_hash_fpp((double)items, plan->hash_bits);
+
+    /* 2. The layout, from whichever two are given. */
+    struct seen_layout l;
     if (!spec->bits) {
         if (!seen_layout_for(items, fpp, k, &l))
-            return "items at this fpp take more than 2^48 bits";
+            return "items at this fpp take more than 32 TiB";
     } else if (items) {
         if (!seen_layout_within(items, lines, k, &l))
             return "bits is too few for this many hashes";
@@ -111,25 +107,27 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         /* As many keys as the classic formula allows: the best shape for
          * them is the best shape for the few less that really fit. */
         uint32_t any = 0;
+        fpp *= 0.999; /* the hash's share at most */
         double n = seen_capacity_for((double)spec->bits, fpp, &any);
-        if (!seen_layout_within(n < 1 ? 1 : (uint64_t)n, lines, k, &l))
+        if (!(n >= 1)) n = 1;
+        if (!(n < 0x1p63)) n = 0x1p63;
+        if (!seen_layout_within((uint64_t)n, lines, k, &l))
             return "bits is too few for this many hashes";
         items = seen_layout_capacity(&l, fpp);
         if (items == 0) return "bits is too few for even one key at this fpp";
     }
-
-    /* 2. What it costs, and the hash that keeps the rate. */
     plan->hashes = l.regions * l.per_line;
     plan->bits = l.count * l.regions * SEEN_LINE_BITS;
     plan->items = items;
     plan->lines = l.regions;
+
+    /* 3. Is the promise kept, and by which hash? */
     double expected = seen_fpp_blocked(items, plan->bits / SEEN_LINE_BITS,
                                        l.regions, l.per_line);
-    if (fpp > 0 && expected > fpp)
+    if (spec->fpp > 0 && expected > fpp)
         return "bits is too few for items at this fpp";
-    plan->hash_bits =
-        hash_bits((double)items, fpp > 0 ? fpp : expected, spec, &l);
-    if (!plan->hash_bits) return too_rare;
+    plan->hash_bits = hash_bits((double)items,
+                                spec->fpp > 0 ? spec->fpp : expected, spec, &l);
     plan->fpp = blocked_plan_fpp(plan, items);
     plan->bytes = plan->bits / 8 + sizeof(struct blocked);
     return NULL;
@@ -148,7 +146,7 @@ static seen_status blocked_open(seen_filter *f)
                                          .regions = l.regions,
                                          .log_w = seen_ctz64(l.per_line),
                                          .wide = f->hash->bits == 128,
-                                         .ring = bytes > RING_FROM_BYTES};
+                                         .ring = bytes > SEEN_RING_FROM_BYTES};
     self(f)->kernel = f->flags & SEEN_CONCURRENT ? &seen_kernel_concurrent
                                                  : seen_kernel_best();
     return SEEN_OK;
@@ -258,24 +256,11 @@ static void blocked_info(const seen_filter *f, seen_info *info)
                       : f->items;
 }
 
-static bool same_shape(const seen_filter *a, const seen_filter *b)
-{
-    return a->plan.bits == b->plan.bits && a->plan.hashes == b->plan.hashes;
-}
-
 static seen_status blocked_merge(seen_filter *into, const seen_filter *from,
                                  seen_merge_op op)
 {
-    if (!same_shape(into, from)) return SEEN_MISMATCH;
-    uint64_t *a = self(into)->lines.words;
-    const uint64_t *b = peek(from)->lines.words;
-    if (op == SEEN_UNION)
-        seen_bits_or(a, b, count_words(into));
-    else
-        seen_bits_and(a, b, count_words(into));
-    into->items =
-        seen_plan_items(&into->plan, seen_bits_count(a, count_words(into)));
-    return SEEN_OK;
+    return seen_merge_words(into, self(into)->lines.words, from,
+                            peek(from)->lines.words, op);
 }
 
 static seen_status blocked_copy_payload(seen_filter *to,
@@ -288,9 +273,7 @@ static seen_status blocked_copy_payload(seen_filter *to,
 
 static bool blocked_equal(const seen_filter *a, const seen_filter *b)
 {
-    return same_shape(a, b) &&
-           seen_bits_equal(peek(a)->lines.words, peek(b)->lines.words,
-                           count_words(a));
+    return seen_equal_words(a, peek(a)->lines.words, b, peek(b)->lines.words);
 }
 
 static void blocked_clear(seen_filter *f)

@@ -22,7 +22,6 @@
  * Choose SEEN_BLOCKED unless memory is scarcer than time.
  */
 #include "base/alloc.h"
-#include "base/checked.h"
 #include "bits/bitmap.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
@@ -32,12 +31,11 @@
 #include <string.h>
 
 /* Keys in flight. Each brings k lines, so fewer than in bits/block.h. */
-#define RING            8
-#define RING_FROM_BYTES (256 * 1024)
+#define RING 8
 
-/* Below this many bits the textbook formula is visibly too low and the exact
- * probability decides; above, they agree to five digits. */
-#define EXACT_BELOW_BITS (1u << 22)
+/* From here on the textbook's formula agrees with the exact probability to six
+ * digits, and the latter starts to suffer from rounding. */
+#define EXACT_BELOW_BITS ((uint64_t)1 << 32)
 
 struct bloom {
     seen_filter common;
@@ -69,43 +67,48 @@ static double expected_fpp(uint64_t n, uint64_t m, uint32_t k)
 static double bloom_plan_fpp(const seen_plan *plan, uint64_t items)
 {
     double fpp = expected_fpp(items, plan->bits, plan->hashes);
-    return seen_fpp_with_hash(fpp, items, plan->hash_bits);
+    return fmin(1, fpp + seen_hash_fpp((double)items, plan->hash_bits));
 }
 
 static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
 {
     const char *problem = seen_spec_needs_two(spec);
     if (problem) return problem;
-    if (spec->hashes > SEEN_MAX_HASHES) return "hashes is at most 255";
+    if (spec->hashes > SEEN_MAX_HASHES) return "hashes is at most 64";
 
-    /* 1. The two that are missing; then the exact probability has a say. */
+    /* 1. What the hash leaves of the rate for the bits to keep. */
     uint32_t k = spec->hashes;
     uint64_t n = spec->items, m = spec->bits;
+    plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
+    if (!plan->hash_bits)
+        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    double fpp = spec->fpp - seen_hash_fpp((double)n, plan->hash_bits);
+
+    /* 2. The two that are missing; then the exact probability has a say. */
     if (!m) {
-        double bits = ceil(seen_bits_for((double)n, spec->fpp, &k));
+        double bits = ceil(seen_bits_for((double)n, fpp, &k));
         if (!(bits <= (double)SEEN_MAX_BITS))
-            return "items at this fpp take more than 2^48 bits";
-        m = (uint64_t)bits;
-        while (m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > spec->fpp)
+            return "items at this fpp take more than 32 TiB";
+        m = bits < 1 ? 1 : (uint64_t)bits;
+        while (m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > fpp)
             m += m / 4096 + 1;
     } else if (n) {
         if (!k) k = seen_hashes_for((double)n, (double)m);
     } else {
-        n = (uint64_t)seen_capacity_for((double)m, spec->fpp, &k);
-        while (n > 0 && m < EXACT_BELOW_BITS &&
-               expected_fpp(n, m, k) > spec->fpp)
+        double most = seen_capacity_for((double)m, 0.999 * fpp, &k);
+        n = most < 0x1p63 ? (uint64_t)most : (uint64_t)1 << 63;
+        while (n > 0 && m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > fpp)
             n -= n / 4096 + 1;
         if (n == 0) return "bits is too few for even one key at this fpp";
+        plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
     }
     double expected = expected_fpp(n, m, k);
-    if (spec->fpp > 0 && expected > spec->fpp * (1 + 1e-9))
+    if (spec->fpp > 0 && !(expected <= fpp * (1 + 1e-6)))
         return "bits is too few for items at this fpp";
+    if (!(spec->fpp > 0))
+        plan->hash_bits = seen_hash_bits_for((double)n, expected, spec);
 
-    /* 2. What it costs, and the hash that keeps the rate. */
-    double needed = spec->fpp > 0 ? spec->fpp : expected;
-    plan->hash_bits = seen_hash_bits_for((double)n, needed, spec);
-    if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    /* 3. What it costs. */
     plan->hashes = k;
     plan->bits = m;
     plan->items = n;
@@ -131,7 +134,7 @@ static seen_status bloom_open(seen_filter *f)
     b->bits = f->plan.bits;
     b->hashes = f->plan.hashes;
     b->wide = f->hash->bits == 128;
-    b->ring = bytes > RING_FROM_BYTES;
+    b->ring = bytes > SEEN_RING_FROM_BYTES;
     return SEEN_OK;
 }
 
@@ -231,23 +234,11 @@ static seen_status bloom_visit_many(seen_filter *f, const seen_hash *h,
 
 /* ---- Whole filters ------------------------------------------------------ */
 
-static bool same_shape(const seen_filter *a, const seen_filter *b)
-{
-    return a->plan.bits == b->plan.bits && a->plan.hashes == b->plan.hashes;
-}
-
 static seen_status bloom_merge(seen_filter *into, const seen_filter *from,
                                seen_merge_op op)
 {
-    if (!same_shape(into, from)) return SEEN_MISMATCH;
-    uint64_t *a = self(into)->words;
-    if (op == SEEN_UNION)
-        seen_bits_or(a, peek(from)->words, count_words(into));
-    else
-        seen_bits_and(a, peek(from)->words, count_words(into));
-    into->items =
-        seen_plan_items(&into->plan, seen_bits_count(a, count_words(into)));
-    return SEEN_OK;
+    return seen_merge_words(into, self(into)->words, from, peek(from)->words,
+                            op);
 }
 
 static seen_status bloom_copy_payload(seen_filter *to, const seen_filter *from)
@@ -258,8 +249,7 @@ static seen_status bloom_copy_payload(seen_filter *to, const seen_filter *from)
 
 static bool bloom_equal(const seen_filter *a, const seen_filter *b)
 {
-    return same_shape(a, b) &&
-           seen_bits_equal(peek(a)->words, peek(b)->words, count_words(a));
+    return seen_equal_words(a, peek(a)->words, b, peek(b)->words);
 }
 
 static void bloom_clear(seen_filter *f)

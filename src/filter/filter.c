@@ -1,6 +1,9 @@
 /* filter.c - the table of kinds, and what their planners share. */
 #include "filter/filter.h"
 
+#include "bits/bitmap.h"
+#include "plan/sizing.h"
+
 static const struct seen_filter_ops *const table[] = {
 #define KIND(constant, ops) &ops,
 #include "filter/kinds.def"
@@ -34,4 +37,30 @@ const char *seen_spec_needs_two(const seen_spec *spec)
     if (spec->fpp > 0) return "items (at least 1) or bits is needed beside fpp";
     if (spec->bits) return "items (at least 1) or fpp is needed beside bits";
     return "items (at least 1) and fpp are needed";
+}
+
+static bool same_shape(const seen_filter *a, const seen_filter *b)
+{
+    return a->plan.bits == b->plan.bits && a->plan.hashes == b->plan.hashes;
+}
+
+seen_status seen_merge_words(seen_filter *into, uint64_t *a,
+                             const seen_filter *from, const uint64_t *b,
+                             seen_merge_op op)
+{
+    if (!same_shape(into, from)) return SEEN_MISMATCH;
+    uint64_t nwords = seen_words_for(into->plan.bits);
+    if (op == SEEN_UNION)
+        seen_bits_or(a, b, nwords);
+    else
+        seen_bits_and(a, b, nwords);
+    into->items = seen_plan_items(&into->plan, seen_bits_count(a, nwords));
+    return SEEN_OK;
+}
+
+bool seen_equal_words(const seen_filter *f, const uint64_t *a,
+                      const seen_filter *g, const uint64_t *b)
+{
+    return same_shape(f, g) &&
+           seen_bits_equal(a, b, seen_words_for(f->plan.bits));
 }

@@ -59,14 +59,16 @@ struct seen_filter_ops {
     /* Room for so many keys in all; NULL: the size is fixed. */
     seen_status (*reserve)(seen_filter *f, uint64_t items);
 
-    /* The other filter has the same kind, plan, hash and secret. */
+    /* The other filter has the same kind, hash and secret; the rest of what
+     * must agree is up to the kind: SEEN_MISMATCH. */
     seen_status (*merge)(seen_filter *into, const seen_filter *from,
                          seen_merge_op op);
     seen_status (*copy_payload)(seen_filter *to, const seen_filter *from);
     bool (*equal)(const seen_filter *a, const seen_filter *b);
     void (*clear)(seen_filter *f);
 
-    /* bits, bits_set, bytes, items and fpp_now; the rest is known. */
+    /* Fill in bits, bits_set, bytes, items and fpp_now; the rest comes from
+     * the plan and may be corrected. */
     void (*info)(const seen_filter *f, seen_info *info);
 };
 
@@ -78,7 +80,21 @@ struct seen_filter_ops {
 const struct seen_filter_ops *seen_kinds_at(size_t index);
 const struct seen_filter_ops *seen_kinds_find(seen_kind kind);
 
+/* ---- What kinds share --------------------------------------------------- */
+
+/* Half of a small L2 cache: below, everything is at hand and prefetching only
+ * costs instructions. */
+#define SEEN_RING_FROM_BYTES (256 * 1024)
+
 /* Which of items, fpp and bits a spec gives, and whether that is enough. */
 const char *seen_spec_needs_two(const seen_spec *spec);
+
+/* Merge and compare for kinds whose payload is words of bits that are only
+ * ever set: SEEN_MISMATCH and false unless bits and hashes agree. */
+seen_status seen_merge_words(seen_filter *into, uint64_t *a,
+                             const seen_filter *from, const uint64_t *b,
+                             seen_merge_op op);
+bool seen_equal_words(const seen_filter *f, const uint64_t *a,
+                      const seen_filter *g, const uint64_t *b);
 
 #endif

@@ -28,7 +28,6 @@
  * Choose a Bloom kind instead when that is too much: 8 bits a key at 2 %.
  */
 #include "base/alloc.h"
-#include "base/checked.h"
 #include "base/cpu.h"
 #include "bits/slots.h"
 #include "filter/filter.h"
@@ -36,11 +35,10 @@
 
 #include <string.h>
 
-#define SLOTS           SEEN_SLOTS
-#define FIRST_LINES     16
-#define RING            32
-#define MOST_ITEMS      ((uint64_t)1 << 42) /* 40 TB of them */
-#define RING_FROM_BYTES (256 * 1024)
+#define SLOTS       SEEN_SLOTS
+#define FIRST_LINES 16
+#define RING        32
+#define MOST_ITEMS  ((uint64_t)1 << 42) /* 40 TB of them */
 
 struct set {
     seen_filter common; /* .items: slots in use */
@@ -106,7 +104,7 @@ static const char *set_plan(const seen_spec *spec, seen_plan *plan)
     plan->bytes = bytes_of(lines) + sizeof(struct set);
     plan->fpp = set_plan_fpp(plan, spec->items);
     plan->lines = 1;
-    plan->hash_bits = 64;
+    plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
     return NULL;
 }
 
@@ -244,8 +242,10 @@ SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
 {
     struct set *s = self(f);
     uint64_t *slot = s->find(s, print);
-    *before = *slot == print;
-    if (*before) return SEEN_OK;
+    if (*slot == print) {
+        *before = true;
+        return SEEN_OK;
+    }
     if (f->items >= s->room) {
         seen_status status = grow(f);
         if (status != SEEN_OK) return status;
@@ -253,6 +253,7 @@ SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
     }
     *slot = print;
     f->items++;
+    *before = false;
     return SEEN_OK;
 }
 
@@ -298,7 +299,7 @@ static seen_status set_visit(seen_filter *f, seen_hash h, bool *before)
 
 static bool ring(const struct set *s)
 {
-    return bytes_of(s->lines) > RING_FROM_BYTES;
+    return bytes_of(s->lines) > SEEN_RING_FROM_BYTES;
 }
 
 static void prefetch_home(const struct set *s, seen_hash h)

@@ -36,7 +36,7 @@
  *     2 lines                11.8    15.7   20.2   25.4   31.6
  *
  * So the planner takes one line down to about 0.02 %, two to 1e-7, three
- * beyond, and fewer bits per line above 3 %. One more line must save a tenth
+ * beyond, and fewer bits per line above 2 %. One more line must save a tenth
  * of the memory, since it costs another cache miss.
  */
 #include "plan/sizing.h"
@@ -58,7 +58,7 @@ double seen_fpp_bloom(double n, double m, double k)
     return pow(-expm1(-k * n / m), k);
 }
 
-#define EXACT_MAX_K 64
+#define EXACT_MAX_K SEEN_MAX_HASHES
 
 typedef double chain[EXACT_MAX_K + 1][EXACT_MAX_K + 1];
 
@@ -339,10 +339,9 @@ uint32_t seen_hash_bits_for(double n, double p, const seen_spec *spec)
     return fits_128 || !(spec->fpp > 0) ? 128 : 0;
 }
 
-double seen_fpp_with_hash(double fpp, uint64_t n, uint32_t hash_bits)
+double seen_hash_fpp(double n, uint32_t hash_bits)
 {
-    double floor = (double)n * (hash_bits == 64 ? 0x1p-64 : 0x1p-127);
-    return fmin(1, fpp + floor);
+    return n * (hash_bits == 64 ? 0x1p-64 : 0x1p-127);
 }
 
 uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set)

@@ -11,8 +11,8 @@
  * every overflow. */
 #define SEEN_MAX_BITS ((uint64_t)1 << 48)
 
-#define SEEN_MAX_HASHES  255 /* k of a classic filter */
-#define SEEN_MAX_REGIONS 16  /* lines of a key in a blocked filter */
+#define SEEN_MAX_HASHES  64 /* k of a classic filter: 5e-20 at its best */
+#define SEEN_MAX_REGIONS 16 /* lines of a key in a blocked filter */
 
 /* What a blocked filter looks like. */
 struct seen_layout {
@@ -26,8 +26,9 @@ struct seen_layout {
  * always have 128. */
 uint32_t seen_hash_bits_for(double n, double p, const seen_spec *spec);
 
-/* A rate, with the chance that two whole hashes agree added. */
-double seen_fpp_with_hash(double fpp, uint64_t n, uint32_t hash_bits);
+/* The chance that a new key agrees with one of n in its whole hash: part of
+ * every rate, and nothing that more bits can cure. */
+double seen_hash_fpp(double n, uint32_t hash_bits);
 
 /* seen_items_from_fill() for a planned filter, rounded. */
 uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set);

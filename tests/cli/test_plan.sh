@@ -41,19 +41,21 @@ run "$seen" plan -n 10M -p 1% --json
 expect; [[ $out == '{'*'}' ]] || wrong "expected one JSON object"
 
 # Mistakes.
-run "$seen" plan; expect_failure "items (at least 1) and fpp are needed"
-run "$seen" plan -n 1M; expect_failure "fpp or bits is needed"
-run "$seen" plan -p 1%; expect_failure "is needed beside fpp"
+run "$seen" plan; expect_failure "-n (at least 1) and -p are needed"
+run "$seen" plan -n 1M; expect_failure "-p or --bits is needed beside -n"
+run "$seen" plan -p 1%; expect_failure "is needed beside -p"
 run "$seen" plan -n 0 -p 1%; expect_failure "at least 1"
-run "$seen" plan -n 9223372036854775808 -p 1%; expect_failure "2^48"
+run "$seen" plan -n 9223372036854775808 -p 1%; expect_failure "32 TiB"
 for bad in 0 1 nan inf 1e-400 10%x -1; do
   run "$seen" plan -n 1M "-p$bad"; expect_failure "expected a rate"
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
 run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, set"
-run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "hashes of a blocked filter"
+run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
 run "$seen" plan -n 1M -M 1MB --bits 5; expect_failure "give one"
+run "$seen" plan -M 100T -p 1%; expect_failure "-M is at most 2^48"
+number blocked fpp_at_4x -n 9223372036854775808 --bits 1e9; between 1 1
 run "$seen" plan 1M; expect_failure "options only"
 run bash -c "'$seen' plan -n 1M -p 1% >/dev/full"; expect_code 2; expect_err "No space left"
 

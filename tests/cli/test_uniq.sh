@@ -63,6 +63,9 @@ printf 'a\na,\n' >missing
 run "$seen" uniq -f 1,2 -t , -c missing; expect_out 2
 printf 'a::b\nc::b\n' >long
 run "$seen" uniq -f 2 -t :: long; expect_out 'a::b'
+# Only letters of the fields are folded, not their lengths ('A' is 65).
+awk 'BEGIN { a = sprintf("%065d", 0); b = sprintf("%097d", 0); print a "," a; print b "," b }' >lengths
+run "$seen" uniq -i -f 1,2 -t , -c lengths; expect_out 2
 printf 'K::b\nk::B\n' >both
 run "$seen" uniq -i -f 1 -t :: both; expect_out 'K::b'
 printf '0aFF\n0Aff\n-\n00\n' >hex
@@ -84,6 +87,12 @@ for i in $(seq 1 3000); do : >"empty$i"; done
 run "$seen" uniq empty[0-9]* aba; expect_code 0; expect_out $'a\nb'
 rm -f empty[0-9]*
 
+# The start of a line that just fills what another chunk left free.
+{ head -c 524287 /dev/zero | tr '\0' a; echo; head -c 600000 /dev/zero | tr '\0' b; echo; seq 300000; } >tight
+for threads in 1 2 4; do
+  run "$seen" uniq -c -j $threads tight; expect_out 300002
+done
+
 # ---- Mistakes ---------------------------------------------------------------
 
 printf 'zz\n' >fine
@@ -96,10 +105,19 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 printf 'ff\nfg\n' >bad_hex
 run "$seen" uniq --hex bad_hex
-expect_code 2; expect_out ff; expect_err "bad_hex:2: expected hex digits only"
+expect_code 2; expect_out ff; expect_err "bad_hex:2: fg: expected hex digits only"
 printf '1\n2\n18446744073709551616\n' >bad_number
-run "$seen" uniq -q --u64 aba; expect_failure "aba:1: expected a decimal number"
+run "$seen" uniq -q --u64 aba; expect_failure "aba:1: a: expected a decimal number"
 run "$seen" uniq --u64 bad_number; expect_code 2; expect_out $'1\n2'; expect_err "bad_number:3:"
+# What was read before an error is printed, with any number of threads.
+seq 300000 >numbers
+for threads in 1 2 4; do
+  run "$seen" uniq -j $threads numbers /proc/self/mem
+  expect_code 2; expect_err "/proc/self/mem: read: "
+  expect; cmp -s .out numbers || wrong "lines before the error, -j $threads"
+done
+printf '\x1f\x8b\x08\0\0' >packed.gz
+run "$seen" uniq packed.gz; expect_failure "packed.gz: is compressed; pipe it through zcat"
 run "$seen" uniq -p 1% aba; expect_failure "add -n ITEMS"
 for bad in 0 1 2 -0.5 nan inf NaN 1e-400 10%x 1/0 1/ x '' 0x1p-4 100% '1 %' ' 1%'; do
   run "$seen" uniq -n 100 "-p$bad" aba
@@ -109,9 +127,9 @@ run "$seen" uniq -n 100 -p 1e-300 aba; expect_failure "below what a 128-bit hash
 for bad in 0 -1 nan 1e 1.5 10X 99999999999999999999 1e300 'M' '5 '; do
   run "$seen" uniq -p 1% "-n$bad" aba; expect_failure "expected"
 done
-run "$seen" uniq -p 1% -n 9223372036854775808 aba; expect_failure "2^48 bits"
-run "$seen" uniq -p 1e-6 -n 1G -M 1MB aba; expect_failure "limit"
-run "$seen" uniq -M 10 aba; expect_failure "at least 512"
+run "$seen" uniq -p 1% -n 9223372036854775808 aba; expect_failure "-n at this -p take more than 32 TiB"
+run "$seen" uniq -p 1e-6 -n 1G -M 1MB aba; expect_failure "-M 1 MB is too little: -n and -p need 3.93 GB"
+run "$seen" uniq -M 10 aba; expect_failure "-M of a blocked filter is at least 512"
 run "$seen" uniq -n aba; expect_failure "-n aba"
 run "$seen" uniq aba -n; expect_failure "-n needs a value"
 run "$seen" uniq --wrong aba; expect_failure "unknown option --wrong"
@@ -153,7 +171,9 @@ exec 3>&-
 wait
 
 # SIGUSR1: one status line, even while waiting for input.
-"$seen" uniq <slow >fast 2>status &
+for threads in 1 4; do
+rm -f status fast
+"$seen" uniq -j $threads <slow >fast 2>status &
 pid=$!
 exec 3>slow
 printf 'x\ny\nx\n' >&3
@@ -163,15 +183,23 @@ for _ in $(seq 1 100); do [ -s status ] && break; sleep 0.05; done
 expect; grep -q '3 lines, 1 repeats' status || wrong "SIGUSR1 status: $(cat status)"
 exec 3>&-
 wait
+done
 
 # ---- Notes and numbers ------------------------------------------------------
 
 run "$seen" uniq -p 1e-6 -n 14M aba; expect_err "of 14,000,000 distinct lines expect to lose 1."
 run "$seen" uniq -q -p 1e-6 -n 14M aba; expect_silent
-run "$seen" uniq -p 1% -n 1000 random; expect_err "distinct lines came, 1,000 were planned"
+run "$seen" uniq -p 1% -n 1000 random; expect_err "distinct lines were kept, 1,000 were planned"
+# An overfull filter does not pretend to know what it lost.
+seq 200000 >distinct
+run "$seen" uniq -c -p 1% -n 1000 distinct
+expect_err "1,000 were planned"; expect_err "new lines were lost; use a larger -n"
+run "$seen" uniq -c -p 1% -n 1000 --json distinct
+expect; grep -q '"expected_lost": null' .out || wrong "expected_lost of an overfull filter"
 run "$seen" uniq --stats aba; expect_err "3 lines, 2 unique, 1 repeats"
 run "$seen" uniq -c --json aba; expect_out "$(cat .out)"; expect
 grep -q '"unique": 2' .out || wrong "json"
-run "$seen" uniq --json aba; expect_err '"repeats": 1'; expect_out $'a\nb'
+run "$seen" uniq --json -p 1% -n 100 aba; expect_err '"repeats": 1'; expect_out $'a\nb'
+expect; [[ $err == '{'*'}' ]] || wrong "with --json stderr is JSON and nothing else"
 
 finish

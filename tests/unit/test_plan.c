@@ -431,9 +431,50 @@ static void random_specs_give_a_plan_or_a_reason(void **state)
     }
 }
 
+static void plans_keep_the_promise_in_every_corner(void **state)
+{
+    (void)state;
+    /* Rates so high that p^(1/k) rounds to 1 still make a filter of a bit. */
+    static const double rates[] = {0.9999999999999999,
+                                   0.999,
+                                   0.5,
+                                   1e-3,
+                                   5.5e-8,
+                                   1e-15,
+                                   1e-20,
+                                   1e-25,
+                                   1e-30};
+    static const uint64_t items[] = {1, 2, 10, 1000, 1000000, 1000000000};
+    static const uint32_t hashes[] = {0, 1, 4, 8, 64};
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+        for (size_t n = 0; n < sizeof items / sizeof *items; n++)
+            for (size_t k = 0; k < 2 * sizeof hashes / sizeof *hashes; k++) {
+                seen_spec spec = {.kind = k % 2 ? SEEN_BLOOM : SEEN_BLOCKED,
+                                  .items = items[n],
+                                  .fpp = rates[r],
+                                  .hashes = hashes[k / 2]};
+                seen_plan plan;
+                if (seen_plan_for(&spec, &plan) != SEEN_OK) continue;
+                assert_true(plan.bits > 0);
+                assert_true(plan.fpp <= rates[r] * (1 + 1e-6));
+                assert_true(seen_plan_fpp(&plan, plan.items) == plan.fpp);
+                /* And back: these bits hold about that many keys. */
+                seen_spec back = {.kind = spec.kind,
+                                  .bits = plan.bits,
+                                  .fpp = rates[r],
+                                  .hashes = plan.hashes};
+                seen_plan again;
+                if (rates[r] > 0.5 || seen_plan_for(&back, &again) != SEEN_OK)
+                    continue;
+                assert_true(again.fpp <= rates[r] * (1 + 1e-6));
+                assert_true((double)again.items >= 0.9 * (double)items[n] - 1);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_keep_the_promise_in_every_corner),
         cmocka_unit_test(items_and_fpp_give_bits_and_hashes),
         cmocka_unit_test(items_and_bits_give_the_rate),
         cmocka_unit_test(bits_and_fpp_give_the_capacity),

@@ -71,6 +71,9 @@ static void a_set_at_its_limit_is_full_and_unchanged(void **state)
     assert_true(info_of(f).bytes <= limit);
     assert_int_equal(info_of(f).items, n);
     assert_int_equal(seen_reserve(f, 2 * n), SEEN_FULL);
+    bool before = true; /* written on success only */
+    assert_int_equal(seen_visit_u64(f, n, &before), SEEN_FULL);
+    assert_true(before);
     for (uint64_t i = 0; i < n; i++)
         assert_true(seen_maybe_u64(f, i));
     assert_false(seen_maybe_u64(f, n));
