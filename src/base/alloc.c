@@ -14,7 +14,7 @@
  *      |<-- pad 1..64 -->|<------------- size ------------>|  rest  |
  *                       ^ the byte before holds pad
  */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, mremap */
 
 #include "base/alloc.h"
 
@@ -96,9 +96,29 @@ void seen_release(const seen_allocator *a, void *ptr, uint64_t size)
         a->release(a->ctx, raw, (size_t)size + SEEN_LINE_SIZE);
 }
 
-void seen_release_piece(const seen_allocator *a, void *piece, uint64_t len,
-                        uint64_t size)
+void seen_release_piece(const seen_allocator *a, void *piece, uint64_t size)
 {
     if (is_default(a) && size >= HUGE_PAGE)
-        madvise(piece, (size_t)len, MADV_DONTNEED);
+        madvise(piece, SEEN_PIECE, MADV_DONTNEED);
+}
+
+/*
+ * The kernel would take the pages back, zero others and hand those out, all at
+ * the price of page faults. Zeroing what is in the cache and moving it over is
+ * several times as cheap. DONTUNMAP leaves the old range mapped, so no other
+ * thread can move in before the block is released.
+ */
+void seen_recycle_piece(const seen_allocator *a, void *piece, uint64_t size,
+                        void *to)
+{
+    if (!is_default(a) || size < HUGE_PAGE) return;
+#ifdef MREMAP_DONTUNMAP
+    memset(piece, 0, SEEN_PIECE);
+    if (mremap(piece, SEEN_PIECE, SEEN_PIECE,
+               MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+               to) != MAP_FAILED)
+        return;
+#endif
+    (void)to;
+    seen_release_piece(a, piece, size);
 }

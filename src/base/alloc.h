@@ -16,10 +16,14 @@ seen_allocator seen_allocator_or_default(const seen_allocator *wanted);
 void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size);
 void seen_release(const seen_allocator *a, void *ptr, uint64_t size);
 
-/* The `len` bytes at `piece`, of a block of `size` bytes, are not needed any
- * more; the block itself is released later. Whole pages go back at once where
- * the system can do that; elsewhere nothing happens. */
-void seen_release_piece(const seen_allocator *a, void *piece, uint64_t len,
-                        uint64_t size);
+/* A block larger than this comes in whole pages from the system, if from the
+ * default allocator, and pieces of it (multiples of SEEN_PIECE from its start)
+ * can be given up one by one before it is released: back to the system, or to
+ * serve, as zeros, in the place `to` of another such block that nobody has
+ * written to yet. Where the system cannot do that nothing happens. */
+#define SEEN_PIECE ((uint64_t)8 << 20)
+void seen_release_piece(const seen_allocator *a, void *piece, uint64_t size);
+void seen_recycle_piece(const seen_allocator *a, void *piece, uint64_t size,
+                        void *to);
 
 #endif

@@ -16,11 +16,11 @@
  * (The fingerprint 0 means "empty"; a key that hashes to it is stored as 1.)
  *
  * The table doubles when 4/5 of it is used: 10 to 20 bytes a key. Scaling keeps
- * order, so old lines feed new lines from front to back and the old table goes
- * back to the system piece by piece while the new one fills: the peak is the
- * new table alone. Growing by half instead (10 to 15 bytes) moves every key
- * twice as often, and moving is most of the cost of a growing set. Who knows
- * how many keys will come says so with seen_reserve(): 10 bytes a key, no move.
+ * order, so old lines feed new lines from front to back, and the memory of the
+ * old table goes piece by piece into the new one while that fills: the peak is
+ * the new table alone. Growing by half instead (10 to 15 bytes) moves every key
+ * twice as often. Who knows how many keys will come says so with
+ * seen_reserve(): 10 bytes a key, and none is moved.
  *
  * Worked example: 13 million keys. The table has grown to 16.8 million slots,
  * 134 MB or 10.3 bytes a key; the key number 13,421,773 doubles it.
@@ -152,6 +152,7 @@ SEEN_SLOTS_AVX2 static uint64_t *find_avx2(const struct set *s, uint64_t print)
 struct filler {
     struct set *to;
     uint64_t top;         /* lines below are open: their fill is known */
+    uint64_t far;         /* no line from top to here holds anything */
     uint8_t used[WINDOW]; /* of lines top - WINDOW .. top - 1 */
 };
 
@@ -187,21 +188,37 @@ static void put(struct filler *w, uint64_t print)
     uint64_t *slot = to->find(to, print);
     *slot = print;
     uint64_t line = (uint64_t)(slot - to->slots) / SLOTS;
-    if (line < w->top && line + WINDOW >= w->top) w->used[line % WINDOW]++;
+    if (line >= w->top)
+        w->far = seen_min64(w->far, line);
+    else if (line + WINDOW >= w->top)
+        w->used[line % WINDOW]++;
+}
+
+/* The old table is done with a piece of its memory: let it serve as the next
+ * untouched piece of the new one, if there is one. */
+static void pass_on(struct filler *w, uint64_t *piece, uint64_t old_bytes,
+                    const seen_allocator *a)
+{
+    const uint64_t lines = SEEN_PIECE / SEEN_LINE_SIZE;
+    uint64_t next = (w->top + lines - 1) / lines * lines;
+    if (next + lines <= w->far)
+        seen_recycle_piece(a, piece, old_bytes, w->to->slots + next * SLOTS);
+    else
+        seen_release_piece(a, piece, old_bytes);
 }
 
 /* Put each fingerprint of a table into an empty larger one. */
 static void move(struct set *to, struct set *from, const seen_allocator *a)
 {
-    const uint64_t piece = (8 << 20) / SEEN_LINE_SIZE; /* lines given back */
-    struct filler filler = {.to = to};
+    const uint64_t piece = SEEN_PIECE / SEEN_LINE_SIZE;
+    struct filler filler = {.to = to, .far = to->lines};
     for (uint64_t line = 0; line < from->lines; line++) {
         const uint64_t *slot = from->slots + line * SLOTS;
         for (uint32_t i = 0; i < SLOTS && slot[i]; i++)
             put(&filler, slot[i]);
         if ((line + 1) % piece == 0)
-            seen_release_piece(a, from->slots + (line + 1 - piece) * SLOTS,
-                               bytes_of(piece), bytes_of(from->lines));
+            pass_on(&filler, from->slots + (line + 1 - piece) * SLOTS,
+                    bytes_of(from->lines), a);
     }
 }
 
