@@ -156,15 +156,21 @@ struct filler {
     uint8_t used[WINDOW]; /* of lines top - WINDOW .. top - 1 */
 };
 
+static uint8_t count_used(const uint64_t *line)
+{
+    uint8_t used = 0;
+    for (uint32_t i = 0; i < SLOTS; i++)
+        used += line[i] != 0;
+    return used;
+}
+
+/* Lines below `far` are known to be empty: not looking at them spares fresh
+ * memory a page fault. */
 static void open_line(struct filler *w, uint64_t line)
 {
-    for (; w->top <= line; w->top++) {
-        const uint64_t *slot = w->to->slots + w->top * SLOTS;
-        uint8_t used = 0;
-        for (uint32_t i = 0; i < SLOTS; i++)
-            used += slot[i] != 0;
-        w->used[w->top % WINDOW] = used;
-    }
+    for (; w->top <= line; w->top++)
+        w->used[w->top % WINDOW] =
+            w->top < w->far ? 0 : count_used(w->to->slots + w->top * SLOTS);
 }
 
 static bool within(const struct filler *w, uint64_t line)
