@@ -151,6 +151,35 @@ static void check_against_model(uint64_t mask, uint64_t offset, int rounds)
     model_set_free(&m);
 }
 
+static void crowds_at_the_ends_survive_growth(void **state)
+{
+    (void)state;
+    /* Hashes that crowd at the end of the table and run over into its front,
+     * at the front, and in the middle, among three million others: enough for
+     * tables that hand memory on to the next. */
+    const uint64_t crowd = 3000, others = 3000000;
+    const uint64_t crowds[] = {UINT64_MAX, crowd + 10, UINT64_MAX / 2,
+                               UINT64_MAX / 3 * 2};
+    seen_filter *f = new_set(0, NULL);
+    for (size_t c = 0; c < sizeof crowds / sizeof *crowds; c++)
+        for (uint64_t i = 1; i <= crowd; i++)
+            assert_int_equal(seen_add_hashed(f, (seen_hash){crowds[c] - i, 0}),
+                             SEEN_OK);
+    for (uint64_t i = 0; i < others; i++)
+        assert_int_equal(seen_add_hashed(f, (seen_hash){test_key(i), 0}),
+                         SEEN_OK);
+    assert_int_equal(info_of(f).items, 4 * crowd + others);
+    for (size_t c = 0; c < sizeof crowds / sizeof *crowds; c++) {
+        for (uint64_t i = 1; i <= crowd; i++)
+            assert_true(seen_maybe_hashed(f, (seen_hash){crowds[c] - i, 0}));
+        assert_false(
+            seen_maybe_hashed(f, (seen_hash){crowds[c] - crowd - 1, 0}));
+    }
+    for (uint64_t i = 0; i < others; i++)
+        assert_true(seen_maybe_hashed(f, (seen_hash){test_key(i), 0}));
+    seen_free(f);
+}
+
 static void answers_are_those_of_an_exact_set(void **state)
 {
     (void)state;
@@ -286,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_set_at_its_limit_is_full_and_unchanged),
         cmocka_unit_test(reserved_room_is_neither_short_nor_wasteful),
         cmocka_unit_test(a_large_set_survives_being_moved),
+        cmocka_unit_test(crowds_at_the_ends_survive_growth),
         cmocka_unit_test(answers_are_those_of_an_exact_set),
         cmocka_unit_test(a_key_whose_hash_is_zero_is_a_key),
         cmocka_unit_test(hi_does_not_matter),
