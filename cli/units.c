@@ -159,7 +159,9 @@ const char *show_short(char buf[UNIT_TEXT], double n)
 
 const char *show_rate(char buf[UNIT_TEXT], double p)
 {
-    if (p >= 0.99995)
+    if (isnan(p))
+        snprintf(buf, UNIT_TEXT, "full");
+    else if (p >= 0.99995)
         snprintf(buf, UNIT_TEXT, "100%%");
     else if (p >= 1e-4)
         snprintf(buf, UNIT_TEXT, "%.3g%%", p * 100);

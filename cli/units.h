@@ -19,8 +19,8 @@ const char *parse_size(const char *text, uint64_t *out);
 /* A probability above 0 and below 1: 0.01, 1e-6, 0.1%, 1/1000. */
 const char *parse_rate(const char *text, double *out);
 
-/* For people: 14,000,000; 55.0 MB; 0.1%. Each writes to buf and returns it; 32
- * bytes are enough for all. */
+/* For people: 14,000,000; 55.0 MB; 0.1%, or "full" for a rate that is NaN. Each
+ * writes to buf and returns it; 32 bytes are enough for all. */
 #define UNIT_TEXT 32
 const char *show_count(char buf[UNIT_TEXT], double n);
 const char *show_size(char buf[UNIT_TEXT], double bytes);

@@ -84,6 +84,7 @@ typedef enum seen_kind {
     SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED */
     SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
     SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
+    SEEN_CUCKOO = 3,  /* fingerprints; the one that can seen_remove() */
     SEEN_SET = 7      /* growing set of 64-bit fingerprints; practically exact,
                          needs to know neither `items` nor `fpp` */
 } seen_kind;
@@ -131,7 +132,9 @@ typedef struct seen_plan {
     double fpp;         /* expected rate once `items` keys are in */
     uint32_t lines;     /* cache lines read to find a key that is there */
     uint32_t hash_bits; /* 64, or 128 where 64 could not keep the rate */
-    uint64_t reserved[4];
+    uint32_t width;     /* bits of a fingerprint; 0: the kind has none */
+    uint32_t reserved0;
+    uint64_t reserved[3];
 } seen_plan;
 
 /* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and
@@ -143,7 +146,7 @@ SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan);
 SEEN_API const char *seen_plan_problem(const seen_spec *spec);
 
 /* The expected rate of a planned filter once it holds `items` keys, also far
- * beyond what it was planned for. */
+ * beyond what it was planned for. NaN: it would be full before that. */
 SEEN_API double seen_plan_fpp(const seen_plan *plan, uint64_t items);
 
 /* The kinds of this build, in the order of their constants: index 0, 1, ...
@@ -181,15 +184,25 @@ SEEN_API void seen_free(seen_filter *f);
 /* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. */
 SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
 
-/* Remember a key. Adding it again is harmless. On any error the filter is
- * exactly as it was. */
+/* Remember a key. Adding it again is harmless, except to SEEN_CUCKOO, which
+ * counts it twice. On any error the filter is exactly as it was. */
 SEEN_API seen_status seen_add(seen_filter *f, const void *key, size_t len);
 
 /* Ask and add in one pass; *before is what seen_maybe() would have said. On a
  * SEEN_CONCURRENT filter two simultaneous visits of one new key may both be
- * told "new"; never both "seen". */
+ * told "new"; never both "seen". SEEN_CUCKOO adds only what is new. */
 SEEN_API seen_status seen_visit(seen_filter *f, const void *key, size_t len,
                                 bool *before);
+
+/* Forget one earlier seen_add() of a key. SEEN_ABSENT: it is not there.
+ * Removing a key that was never added may erase another one, which is then
+ * wrongly "never": only the caller can know. SEEN_UNSUPPORTED: all kinds but
+ * SEEN_CUCKOO. */
+SEEN_API seen_status seen_remove(seen_filter *f, const void *key, size_t len);
+
+/* How many times a key is in f, as far as f can tell: an upper bound. Kinds
+ * that do not count say 0 or 1; SEEN_CUCKOO up to 8. */
+SEEN_API uint32_t seen_count(const seen_filter *f, const void *key, size_t len);
 
 /* ---- Many keys at once: hashed ahead, prefetched, then probed ----------- */
 
@@ -232,6 +245,8 @@ SEEN_API bool seen_maybe_hashed(const seen_filter *f, seen_hash hash);
 SEEN_API seen_status seen_add_hashed(seen_filter *f, seen_hash hash);
 SEEN_API seen_status seen_visit_hashed(seen_filter *f, seen_hash hash,
                                        bool *before);
+SEEN_API seen_status seen_remove_hashed(seen_filter *f, seen_hash hash);
+SEEN_API uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash);
 SEEN_API void seen_maybe_many_hashed(const seen_filter *f,
                                      const seen_hash *hashes, size_t n,
                                      bool *answers);

@@ -93,7 +93,17 @@ bool seen_maybe_hashed(const seen_filter *f, seen_hash hash)
 seen_status seen_add_hashed(seen_filter *f, seen_hash hash)
 {
     bool before;
-    return f->ops->visit(f, hash, &before);
+    return f->ops->add ? f->ops->add(f, hash) : f->ops->visit(f, hash, &before);
+}
+
+seen_status seen_remove_hashed(seen_filter *f, seen_hash hash)
+{
+    return f->ops->remove ? f->ops->remove(f, hash) : SEEN_UNSUPPORTED;
+}
+
+uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash)
+{
+    return f->ops->count ? f->ops->count(f, hash) : f->ops->maybe(f, hash);
 }
 
 seen_status seen_visit_hashed(seen_filter *f, seen_hash hash, bool *before)
@@ -115,6 +125,16 @@ seen_status seen_visit(seen_filter *f, const void *key, size_t len,
                        bool *before)
 {
     return seen_visit_hashed(f, seen_hash_key(f, key, len), before);
+}
+
+seen_status seen_remove(seen_filter *f, const void *key, size_t len)
+{
+    return seen_remove_hashed(f, seen_hash_key(f, key, len));
+}
+
+uint32_t seen_count(const seen_filter *f, const void *key, size_t len)
+{
+    return seen_count_hashed(f, seen_hash_key(f, key, len));
 }
 
 static seen_hash hash_u64(const seen_filter *f, uint64_t key)

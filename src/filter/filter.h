@@ -46,13 +46,17 @@ struct seen_filter_ops {
 
     bool (*maybe)(const seen_filter *f, seen_hash h);
     seen_status (*visit)(seen_filter *f, seen_hash h, bool *before);
+    /* NULL: as visit; cannot; 0 or 1. */
+    seen_status (*add)(seen_filter *f, seen_hash h);
+    seen_status (*remove)(seen_filter *f, seen_hash h);
+    uint32_t (*count)(const seen_filter *f, seen_hash h);
 
     /* Start loading what these hashes will touch. */
     void (*prefetch)(const seen_filter *f, const seen_hash *h, size_t n);
     /* `ahead` more hashes lie behind the n; see bits/block.h. */
     void (*maybe_many)(const seen_filter *f, const seen_hash *h, size_t n,
                        size_t ahead, bool *answers);
-    /* before may be NULL; *done is always written. */
+    /* before may be NULL, which means add; *done is always written. */
     seen_status (*visit_many)(seen_filter *f, const seen_hash *h, size_t n,
                               size_t ahead, bool *before, size_t *done);
 

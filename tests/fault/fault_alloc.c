@@ -182,8 +182,8 @@ static void reserve(seen_filter *f, uint64_t items)
 
 static void filters_of(seen_kind kind, uint32_t flags)
 {
-    seen_spec spec = {.items = kind == SEEN_SET ? 0 : 5000,
-                      .fpp = 1e-9,
+    seen_spec spec = {.items = kind == SEEN_SET ? 0 : 8000,
+                      .fpp = 1e-8,
                       .kind = kind,
                       .flags = flags,
                       .key = test_secret};
@@ -200,10 +200,13 @@ static void filters_of(seen_kind kind, uint32_t flags)
 
     merge(copy, b, SEEN_UNION);
     assert_int_equal(test_count_maybe(copy, BATCH, 3 * BATCH), 3 * BATCH);
-    merge(copy, b, SEEN_INTERSECTION);
-    assert_int_equal(test_count_maybe(copy, 2 * BATCH, 2 * BATCH), 2 * BATCH);
-    merge(a, b, SEEN_INTERSECTION);
-    assert_int_equal(test_count_maybe(a, 2 * BATCH, BATCH), BATCH);
+    if (!test_kind_counts(kind)) { /* those only unite */
+        merge(copy, b, SEEN_INTERSECTION);
+        assert_int_equal(test_count_maybe(copy, 2 * BATCH, 2 * BATCH),
+                         2 * BATCH);
+        merge(a, b, SEEN_INTERSECTION);
+        assert_int_equal(test_count_maybe(a, 2 * BATCH, BATCH), BATCH);
+    }
     reserve(a, 20000);
     add_batch(a, 4 * BATCH);
     seen_clear(a);

@@ -106,3 +106,22 @@ bool test_kind_can(seen_kind kind, uint32_t flags)
     seen_plan plan;
     return seen_plan_for(&spec, &plan) == SEEN_OK;
 }
+
+bool test_kind_counts(seen_kind kind)
+{
+    seen_filter *f =
+        test_filter((seen_spec){.items = 10, .fpp = 0.01, .kind = kind});
+    assert_int_equal(seen_add_str(f, "twice"), SEEN_OK);
+    assert_int_equal(seen_add_str(f, "twice"), SEEN_OK);
+    bool counts = seen_count(f, "twice", 5) == 2;
+    seen_free(f);
+    return counts;
+}
+
+seen_kind test_set_kind_at(size_t index)
+{
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        if (!test_kind_counts(kind) && index-- == 0) return kind;
+    return SEEN_ANY;
+}

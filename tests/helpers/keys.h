@@ -42,6 +42,12 @@ seen_filter *test_filter(seen_spec spec);
 /* Does this kind take these flags? */
 bool test_kind_can(seen_kind kind, uint32_t flags);
 
+/* Does a key added twice count twice? The laws of sets do not hold then. */
+bool test_kind_counts(seen_kind kind);
+
+/* As seen_kind_at(), without the kinds that count. */
+seen_kind test_set_kind_at(size_t index);
+
 /* 16 bytes that are no secret. */
 extern const uint8_t test_secret[16];
 

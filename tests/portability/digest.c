@@ -96,6 +96,8 @@ int main(void)
         digest_filter(SEEN_BLOCKED, 300, rates[i], SEEN_CONCURRENT);
         digest_filter(SEEN_BLOOM, 20000, rates[i], 0);
     }
+    digest_filter(SEEN_CUCKOO, 20000, 1e-3, 0);
+    digest_filter(SEEN_CUCKOO, 20000, 1e-7, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
     digest_bitmap();
     return 0;

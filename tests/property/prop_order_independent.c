@@ -103,7 +103,7 @@ static void order_batching_and_splitting_do_not_matter(void **state)
     struct test_rng r = test_rng(70);
     seen_kind kind;
     for (uint64_t round = 0; round < 60 * test_scale(); round++)
-        for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        for (size_t i = 0; (kind = test_set_kind_at(i)) != SEEN_ANY; i++)
             check_order(&r, kind);
 }
 
@@ -113,7 +113,7 @@ static void adding_again_changes_nothing(void **state)
     struct test_rng r = test_rng(71);
     seen_kind kind;
     for (uint64_t round = 0; round < 20 * test_scale(); round++)
-        for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        for (size_t i = 0; (kind = test_set_kind_at(i)) != SEEN_ANY; i++) {
             size_t n = 1 + (size_t)test_below(&r, MOST);
             seen_filter *f = test_filter(random_spec(&r, kind, n));
             seen_filter *before = NULL;
@@ -140,7 +140,7 @@ static void answers_only_ever_turn_to_maybe(void **state)
     };
     struct test_rng r = test_rng(72);
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+    for (size_t i = 0; (kind = test_set_kind_at(i)) != SEEN_ANY; i++) {
         seen_filter *f = test_filter(random_spec(&r, kind, 1000));
         bool maybe[ASKED] = {false};
         uint64_t set_before = 0;

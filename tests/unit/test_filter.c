@@ -19,7 +19,8 @@ static void on_every_kind(check *one)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++) {
             if (!test_kind_can(kind, flags)) continue;
-            one((seen_spec){.items = KEYS,
+            /* What counts must have room for all that a check adds. */
+            one((seen_spec){.items = test_kind_counts(kind) ? 9 * KEYS : KEYS,
                             .fpp = 1e-6,
                             .kind = kind,
                             .flags = flags,
@@ -214,11 +215,12 @@ static void check_batches(seen_spec spec)
         assert_true(seen_equal(single, batch));
         assert_int_equal(items(single), items(batch));
 
+        free(expected);
+        if (test_kind_counts(spec.kind)) continue;
         assert_int_equal(seen_add_many(adds, b.keys, n, i % 2 ? &added : NULL),
                          SEEN_OK);
         assert_int_equal(added, i % 2 ? n : 99999);
         assert_true(seen_equal(single, adds));
-        free(expected);
     }
     /* Nothing at all, from nowhere. */
     size_t none = 7;
@@ -248,6 +250,7 @@ static void a_batch_on_a_large_filter_is_as_many_single_calls(void **state)
     seen_kind kind;
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
         check_batches((seen_spec){.items = 1000000, .fpp = 1e-4, .kind = kind});
+        if (test_kind_counts(kind)) continue; /* has no such rate */
         check_batches(
             (seen_spec){.items = 1000000, .fpp = 1e-13, .kind = kind});
     }
@@ -306,6 +309,7 @@ static void copy_clear_and_equal_mean_what_they_say(void **state)
 
 static void check_merge(seen_spec spec)
 {
+    if (test_kind_counts(spec.kind)) return; /* test_cuckoo.c has its laws */
     /* a has 0..2/3, b has 1/3..1; both agree in the middle third. */
     const uint64_t third = KEYS / 3;
     seen_filter *a = test_filter(spec), *b = test_filter(spec);
@@ -481,7 +485,8 @@ static void check_info(seen_spec spec)
     seen_filter *f = test_filter(spec);
     seen_info info;
     test_add_members(f, 0, KEYS);
-    test_add_members(f, 0, KEYS); /* again: nothing new */
+    if (!test_kind_counts(spec.kind))
+        test_add_members(f, 0, KEYS); /* again: nothing new */
     memset(&info, 0xff, sizeof info);
     seen_info_of(f, &info);
     assert_int_equal(info.kind, spec.kind);
@@ -503,6 +508,10 @@ static void check_info(seen_spec spec)
         assert_int_equal(info.capacity, 0);
         assert_int_equal(info.bits_set, 64 * KEYS);
         assert_true(info.fpp_now == KEYS * 0x1p-64);
+    } else if (plan.width) {
+        assert_int_equal(info.capacity, spec.items);
+        assert_int_equal(info.bits_set, (uint64_t)KEYS * plan.width);
+        assert_true(info.fpp_now == seen_plan_fpp(&plan, KEYS));
     } else {
         assert_int_equal(info.capacity, KEYS);
         assert_true(info.fpp == plan.fpp);
