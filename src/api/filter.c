@@ -4,6 +4,7 @@
  */
 #include "seen.h"
 
+#include "api/make.h"
 #include "api/plan.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -33,9 +34,8 @@ static seen_status make(seen_filter **out, const seen_filter *pattern,
     return SEEN_OK;
 }
 
-seen_status seen_new(seen_filter **f, const seen_spec *spec)
+seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
 {
-    if (!f) return SEEN_INVALID;
     const char *problem;
     seen_filter pattern = {0};
     seen_status status = seen_plan_check(spec, &pattern.plan, &problem);
@@ -43,11 +43,17 @@ seen_status seen_new(seen_filter **f, const seen_spec *spec)
 
     bool keyed = spec->flags & SEEN_KEYED;
     pattern.ops = seen_kinds_find(pattern.plan.kind);
+    if (pattern.ops->build && !built) return SEEN_UNSUPPORTED;
     pattern.hash = seen_hash_choose(keyed, pattern.plan.hash_bits);
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
     if (spec->key) memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
     return make(f, &pattern, spec->allocator);
+}
+
+seen_status seen_new(seen_filter **f, const seen_spec *spec)
+{
+    return f ? seen_make(f, spec, false) : SEEN_INVALID;
 }
 
 void seen_free(seen_filter *f)

@@ -44,6 +44,11 @@ struct seen_filter_ops {
     seen_status (*open)(seen_filter *f);
     void (*close)(seen_filter *f);
 
+    /* NULL, or the only way in: fill the new filter from n hashes, which may
+     * be reordered; `spare` is as long. */
+    seen_status (*build)(seen_filter *f, uint64_t *hashes, uint64_t n,
+                         uint64_t *spare);
+
     bool (*maybe)(const seen_filter *f, seen_hash h);
     seen_status (*visit)(seen_filter *f, seen_hash h, bool *before);
     /* NULL: as visit; cannot; 0 or 1. */

@@ -51,7 +51,7 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, set"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, set"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
 run "$seen" plan -n 1M -M 1MB --bits 5; expect_failure "give one"
 run "$seen" plan -M 100T -p 1%; expect_failure "-M is at most 2^48"

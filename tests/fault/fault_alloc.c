@@ -236,7 +236,7 @@ static void bitmaps(void)
 static void script(void)
 {
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++)
             if (test_kind_can(kind, flags)) filters_of(kind, flags);

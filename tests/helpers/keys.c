@@ -118,10 +118,27 @@ bool test_kind_counts(seen_kind kind)
     return counts;
 }
 
-seen_kind test_set_kind_at(size_t index)
+static bool can_add(seen_kind kind)
+{
+    seen_filter *f = NULL;
+    seen_status status =
+        seen_new(&f, &(seen_spec){.items = 10, .fpp = 0.01, .kind = kind});
+    seen_free(f);
+    return status != SEEN_UNSUPPORTED;
+}
+
+seen_kind test_kind_at(size_t index)
 {
     seen_kind kind;
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        if (can_add(kind) && index-- == 0) return kind;
+    return SEEN_ANY;
+}
+
+seen_kind test_set_kind_at(size_t index)
+{
+    seen_kind kind;
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++)
         if (!test_kind_counts(kind) && index-- == 0) return kind;
     return SEEN_ANY;
 }

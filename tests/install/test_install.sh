@@ -21,12 +21,14 @@ says_maybe() { # the output of 01_hello
 # shellcheck disable=SC2046
 cc "$source/examples/01_hello.c" -o "$prefix/shared" $(pc --cflags --libs seen)
 says_maybe "$(LD_LIBRARY_PATH=$libdir "$prefix/shared")"
-ldd "$prefix/shared" | grep -q 'libseen.so.0' || LD_LIBRARY_PATH=$libdir ldd "$prefix/shared" | grep -q 'libseen\.so\.0'
+linked=$(LD_LIBRARY_PATH=$libdir ldd "$prefix/shared")
+[[ $linked == *libseen.so.0* ]] || { echo "no libseen.so.0: $linked" >&2; exit 1; }
 
 # shellcheck disable=SC2046
 cc "$source/examples/01_hello.c" -o "$prefix/static" $(pc --cflags seen) "$libdir/libseen.a" -lm
 says_maybe "$("$prefix/static")"
-if ldd "$prefix/static" | grep -q seen; then echo "not static" >&2; exit 1; fi
+linked=$(ldd "$prefix/static")
+[[ $linked != *seen* ]] || { echo "not static: $linked" >&2; exit 1; }
 
 mkdir "$prefix/project"
 cp "$source/examples/01_hello.c" "$prefix/project/"

@@ -66,6 +66,28 @@ static void digest_filter(seen_kind kind, uint64_t items, double fpp,
     seen_free(f);
 }
 
+static void digest_fuse(uint32_t places)
+{
+    enum {
+        items = 5000
+    };
+    static uint8_t bytes[items][8];
+    static seen_key keys[items];
+    for (uint64_t i = 0; i < items; i++) {
+        for (int b = 0; b < 8; b++)
+            bytes[i][b] = (uint8_t)(i >> (8 * b));
+        keys[i] = (seen_key){bytes[i], 8};
+    }
+    seen_filter *f;
+    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .hashes = places};
+    must(seen_build(&f, &spec, keys, items));
+    uint64_t sum = 0xcbf29ce484222325;
+    for (uint64_t i = 0; i < 10 * items; i++)
+        sum = checksum(sum, seen_maybe_u64(f, i));
+    printf("fuse %u %016llx\n", places, (unsigned long long)sum);
+    seen_free(f);
+}
+
 static void digest_bitmap(void)
 {
     seen_bitmap *b;
@@ -99,6 +121,8 @@ int main(void)
     digest_filter(SEEN_CUCKOO, 20000, 1e-3, 0);
     digest_filter(SEEN_CUCKOO, 20000, 1e-7, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
+    digest_fuse(3);
+    digest_fuse(4);
     digest_bitmap();
     return 0;
 }

@@ -199,10 +199,10 @@ static void an_added_key_is_never_denied(void **state)
     struct test_rng r = test_rng(50);
     const uint64_t wanted = 5000000 * test_scale();
     size_t kinds = 0;
-    while (seen_kind_at(kinds) != SEEN_ANY)
+    while (test_kind_at(kinds) != SEEN_ANY)
         kinds++;
     for (size_t i = 0; operations < wanted; i++)
-        one_filter(&r, seen_kind_at(i % kinds), MOST);
+        one_filter(&r, test_kind_at(i % kinds), MOST);
     print_message("%zu operations, %zu false negatives\n", (size_t)operations,
                   (size_t)misses);
 }
@@ -213,7 +213,7 @@ static void small_filters_deny_nothing_either(void **state)
     (void)state;
     struct test_rng r = test_rng(51);
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++)
         for (uint64_t n = 1; n <= 200; n++)
             one_filter(&r, kind, n);
 }

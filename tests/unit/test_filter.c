@@ -15,7 +15,7 @@ typedef void check(seen_spec spec);
 static void on_every_kind(check *one)
 {
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++) {
             if (!test_kind_can(kind, flags)) continue;
@@ -248,7 +248,7 @@ static void a_batch_on_a_large_filter_is_as_many_single_calls(void **state)
 {
     (void)state;
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
         check_batches((seen_spec){.items = 1000000, .fpp = 1e-4, .kind = kind});
         if (test_kind_counts(kind)) continue; /* has no such rate */
         check_batches(
@@ -396,7 +396,7 @@ static void unlike_filters_do_not_merge(void **state)
         mismatched(spec, other);
     }
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
         seen_spec spec = {.items = 1000, .fpp = 0.01, .kind = kind};
         seen_spec seeded = spec, keyed = spec, rekeyed = spec;
         seeded.key = seed;
@@ -423,7 +423,7 @@ static void only_eight_bytes_of_a_seed_count(void **state)
     (void)state;
     static const uint8_t a[16] = {1, 2, 3, [8] = 7}, b[16] = {1, 2, 3, [8] = 9};
     seen_kind kind;
-    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
         seen_spec spec = {.items = 1000, .fpp = 0.01, .kind = kind, .key = a};
         seen_filter *f = test_filter(spec);
         spec.key = b;

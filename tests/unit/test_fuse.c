@@ -1,0 +1,192 @@
+/* test_fuse.c - the static filter: all keys in, few bits, nothing after. */
+#include "seen.h"
+
+#include "helpers/binomial.h"
+#include "helpers/failing_alloc.h"
+#include "helpers/keys.h"
+
+static seen_filter *build(uint64_t n, double fpp, uint32_t places)
+{
+    struct test_batch b = test_batch_new(0, (size_t)n);
+    seen_filter *f = NULL;
+    seen_spec spec = {.kind = SEEN_FUSE, .fpp = fpp, .hashes = places};
+    assert_int_equal(seen_build(&f, &spec, b.keys, (size_t)n), SEEN_OK);
+    test_batch_free(&b);
+    return f;
+}
+
+static seen_info info_of(const seen_filter *f)
+{
+    seen_info info;
+    seen_info_of(f, &info);
+    return info;
+}
+
+static void every_key_is_there_at_every_size(void **state)
+{
+    (void)state;
+    static const double rates[] = {0.05, 0.001, 2.5e-10};
+    for (size_t r = 0; r < 3; r++)
+        for (uint32_t places = 3; places <= 4; places++)
+            for (uint64_t n = 1; n < 200000; n = n < 50 ? n + 1 : n * 3) {
+                seen_filter *f = build(n, rates[r], places);
+                assert_int_equal(test_count_maybe(f, 0, n), n);
+                for (uint64_t i = 0; i < n && i < 100; i++)
+                    assert_true(seen_maybe_u64(f, test_key(i)));
+                assert_int_equal(info_of(f).items, n);
+                seen_free(f);
+            }
+}
+
+static void of_nothing_everything_is_never(void **state)
+{
+    (void)state;
+    seen_filter *f = NULL;
+    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01};
+    assert_int_equal(seen_build(&f, &spec, NULL, 0), SEEN_OK);
+    assert_int_equal(test_count_maybe(f, 0, 10000), 0);
+    assert_true(info_of(f).fpp_now == 0);
+    seen_free(f);
+    f = build(1000, 0.01, 3);
+    seen_clear(f);
+    assert_int_equal(test_count_maybe(f, 0, 10000), 0);
+    seen_free(f);
+}
+
+static void duplicates_count_once(void **state)
+{
+    (void)state;
+    enum {
+        n = 30000
+    };
+    struct test_batch b = test_batch_new(0, n);
+    for (size_t i = 0; i < n; i++)
+        b.keys[i] = b.keys[i % 1000];
+    seen_filter *f = NULL, *once = build(1000, 0.001, 3);
+    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
+    assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+    assert_int_equal(info_of(f).items, 1000);
+    assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
+    assert_int_equal(info_of(once).items, 1000);
+    seen_free(f);
+    seen_free(once);
+    test_batch_free(&b);
+}
+
+static void the_rate_is_two_to_the_minus_bits(void **state)
+{
+    (void)state;
+    static const double rates[] = {0.0625, 0.01, 0.001, 1.0 / 256};
+    const uint64_t probes = 1000000;
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
+        for (uint32_t places = 3; places <= 4; places++) {
+            seen_filter *f = build(100000, rates[r], places);
+            assert_true(info_of(f).fpp_now <= rates[r]);
+            assert_binomial(test_count_maybe(f, TEST_STRANGERS, probes), probes,
+                            info_of(f).fpp_now);
+            seen_free(f);
+        }
+}
+
+static void a_million_keys_cost_what_the_documents_say(void **state)
+{
+    (void)state;
+    seen_plan plan;
+    seen_spec spec = {.kind = SEEN_FUSE, .items = 1000000, .fpp = 0.001};
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(plan.width, 10);
+    assert_true((double)plan.bits / 1e6 <= 11.5);
+    spec.fpp = 1.0 / 256 * 1.0001;
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_true((double)plan.bits / 1e6 <= 9.1);
+    spec.hashes = 4;
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_true((double)plan.bits / 1e6 <= 8.7);
+    /* And back from the bits. */
+    spec.bits = plan.bits, spec.items = 0;
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_between((double)plan.items, 0.95e6, 1.05e6);
+}
+
+static void it_takes_no_more(void **state)
+{
+    (void)state;
+    seen_filter *f = build(100, 0.01, 3), *copy = NULL;
+    assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
+    bool before = true;
+    size_t done = 7;
+    seen_key key = {"x", 1};
+    assert_int_equal(seen_add_str(f, "x"), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_visit(f, "x", 1, &before), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_add_many(f, &key, 1, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    assert_int_equal(seen_remove(f, "x", 1), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(f, copy, SEEN_UNION), SEEN_UNSUPPORTED);
+    assert_true(seen_equal(f, copy));
+    seen_spec spec = {.kind = SEEN_FUSE, .items = 10, .fpp = 0.01};
+    assert_int_equal(seen_new(&f, &spec), SEEN_UNSUPPORTED);
+    seen_free(f);
+    seen_free(copy);
+}
+
+static void other_kinds_are_built_too(void **state)
+{
+    (void)state;
+    enum {
+        n = 5000
+    };
+    struct test_batch b = test_batch_new(0, n);
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_filter *f = NULL;
+        seen_spec spec = {.kind = kind, .fpp = 0.01, .items = 1};
+        assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+        assert_int_equal(test_count_maybe(f, 0, n), n);
+        assert_true(info_of(f).fpp_now <= 0.012);
+        seen_free(f);
+    }
+    test_batch_free(&b);
+}
+
+static void out_of_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    enum {
+        n = 3000
+    };
+    struct test_batch b = test_batch_new(0, n);
+    struct test_alloc a;
+    for (uint64_t nth = 1; nth < 20; nth++) {
+        test_alloc_init(&a);
+        a.fail_at = nth;
+        seen_filter *f = NULL;
+        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .allocator = &a.as};
+        seen_status status = seen_build(&f, &spec, b.keys, n);
+        if (status == SEEN_OK) {
+            assert_true(nth > 5); /* as many allocations were tried */
+            seen_free(f);
+        } else {
+            assert_int_equal(status, SEEN_NOMEM);
+            assert_null(f);
+        }
+        assert_int_equal(a.blocks, 0);
+        assert_int_equal(a.violations, 0);
+    }
+    test_batch_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_is_there_at_every_size),
+        cmocka_unit_test(of_nothing_everything_is_never),
+        cmocka_unit_test(duplicates_count_once),
+        cmocka_unit_test(the_rate_is_two_to_the_minus_bits),
+        cmocka_unit_test(a_million_keys_cost_what_the_documents_say),
+        cmocka_unit_test(it_takes_no_more),
+        cmocka_unit_test(other_kinds_are_built_too),
+        cmocka_unit_test(out_of_memory_leaves_nothing_behind),
+    };
+    test_announce("fuse");
+    return cmocka_run_group_tests_name("fuse", tests, NULL, NULL);
+}
