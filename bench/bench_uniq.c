@@ -6,9 +6,8 @@
  * Every command reads FILE from the page cache and writes to /dev/null. The
  * time is from fork to exit, the memory what the kernel reports as the largest
  * resident set (this process stays small, because a child starts with its
- * parent's). Ours run five times, taking turns, and two threads up to ten times
- * more until they got two cores; the peers, slow and steady, once. So that a
- * busy machine does not slow down the peers alone, mawk, which has one thread
+ * parent's). Ours run six times each, taking turns, none more often than the
+ * others; the peers, slow and steady, once. So that a busy machine does not slow down the peers alone, mawk, which has one thread
  * and waits for nothing, is charged its processor time if that is less. Two
  * more runs count the lines that come out.
  */
@@ -25,8 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ROUNDS   5
-#define PATIENCE 10
+#define ROUNDS 6 /* of each command of ours, in turns */
 
 struct cost {
     struct bench_series seconds, bytes;
@@ -232,8 +230,6 @@ static void ours_rows(char *seen, char *file, const char *distinct_text,
         measure(&c_plain_two, plain_two, NULL);
         measure(&c_plain_piped, plain_piped, file);
     }
-    for (int i = 0; i < PATIENCE && c_two.cores < 1.7; i++)
-        measure(&c_two, two, NULL);
     struct peer c_file = c_one;
     c_file.name = "file";
     struct peer c_plain_alone = c_plain;
