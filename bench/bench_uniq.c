@@ -7,9 +7,10 @@
  * time is from fork to exit, the memory what the kernel reports as the largest
  * resident set (this process stays small, because a child starts with its
  * parent's). Ours run six times each, taking turns, none more often than the
- * others; the peers, slow and steady, once. So that a busy machine does not slow down the peers alone, mawk, which has one thread
- * and waits for nothing, is charged its processor time if that is less. Two
- * more runs count the lines that come out.
+ * others; the peers, slow and steady, once. So that a busy machine does not slow
+ * down the peers alone, mawk, which has one thread and waits for nothing, is
+ * charged its processor time if that is less. Two more runs count the lines that
+ * come out.
  */
 #define _DEFAULT_SOURCE /* wait4 */
 
