@@ -540,7 +540,7 @@ static const char *const examples[] = {
     "tail -f feed | seen uniq -f 2 -t ,",
     "let each second field through once, at once",
     "zcat urls-*.gz | seen uniq -p 1e-6 -n 2e9 -j2 > urls",
-    "two billion lines in 8 GB, losing a few hundred of them",
+    "two billion lines in 8 GB, losing about 160 of them",
     NULL,
 };
 
