@@ -1,15 +1,60 @@
 /*
  * os.h - every system call of libseen_store, behind one struct that tests can
- * replace to make any of them fail.
+ * replace: to make any of them fail, or to cut the power between two of them.
+ *
+ * Each means what its namesake in POSIX means, down to errno, EINTR and short
+ * counts; store/io.c has the loops that everybody needs around them. `map` and
+ * its companions work on whole files from offset 0.
  */
 #ifndef SEEN_OS_H
 #define SEEN_OS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* What stat(2) is asked for. */
+struct seen_stat {
+    uint64_t size;
+    uint64_t device, inode; /* together: which file */
+    uint32_t mode;          /* permissions */
+    bool regular, directory;
+};
+
+enum seen_map_mode {
+    SEEN_MAP_READ,    /* shared, read-only */
+    SEEN_MAP_WRITE,   /* shared, changes reach the file */
+    SEEN_MAP_PRIVATE, /* changes stay in this process */
+};
 
 struct seen_os {
     ssize_t (*get_random)(void *buf, size_t len); /* as getrandom(2) */
+
+    int (*open)(const char *path, int flags, mode_t mode);
+    int (*close)(int fd);
+    int (*stat)(const char *path, struct seen_stat *out);
+    int (*fstat)(int fd, struct seen_stat *out);
+    ssize_t (*read)(int fd, void *buf, size_t len); /* pipes, too */
+    ssize_t (*write)(int fd, const void *buf, size_t len);
+    ssize_t (*pread)(int fd, void *buf, size_t len, uint64_t offset);
+    ssize_t (*pwrite)(int fd, const void *buf, size_t len, uint64_t offset);
+    int (*truncate)(int fd, uint64_t len);
+    int (*allocate)(int fd, uint64_t len); /* posix_fallocate from 0, -1 and
+                                              errno like the others */
+    int (*datasync)(int fd);               /* fdatasync */
+    int (*sync)(int fd);                   /* fsync, also of directories */
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    int (*lock)(int fd); /* flock(LOCK_EX | LOCK_NB) */
+
+    /* Calls `each` with the names in a directory until it gives false. */
+    int (*list)(const char *dir, bool (*each)(void *ctx, const char *name),
+                void *ctx);
+
+    void *(*map)(int fd, size_t len, enum seen_map_mode mode); /* NULL: errno */
+    int (*unmap)(void *at, size_t len);
+    int (*msync)(void *at, size_t len); /* MS_SYNC; `at` on a page */
 };
 
 /* The real thing, unless a test put something else here. */
