@@ -9,6 +9,7 @@
 #ifndef SEEN_OS_H
 #define SEEN_OS_H
 
+#include <fcntl.h> /* O_RDWR and so on */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
