@@ -14,20 +14,21 @@
 
 /* ---- Life --------------------------------------------------------------- */
 
-/* A filter like `pattern` in all but its allocator, with an empty payload. */
+/* A filter from the first `size` bytes of `pattern`, with an allocator of its
+ * own and parts full of zeros. */
 static seen_status make(seen_filter **out, const seen_filter *pattern,
-                        const seen_allocator *allocator)
+                        size_t size, const seen_allocator *allocator)
 {
     seen_allocator a = seen_allocator_or_default(allocator);
-    size_t size = pattern->ops->state_size;
-    seen_filter *f = seen_alloc_zeroed(&a, size);
+    seen_filter *f = seen_alloc_zeroed(&a, pattern->ops->state_size);
     if (!f) return SEEN_NOMEM;
-    *f = *pattern;
+    memcpy(f, pattern, size);
     f->allocator = a;
-    f->items = 0;
-    seen_status status = f->ops->open(f);
+    f->borrowed = f->frozen = false;
+    if (size == sizeof *pattern) f->ops->shape(f);
+    seen_status status = seen_parts_open(f);
     if (status != SEEN_OK) {
-        seen_release(&a, f, size);
+        seen_release(&a, f, pattern->ops->state_size);
         return status;
     }
     *out = f;
@@ -48,7 +49,7 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
     if (spec->key) memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
-    return make(f, &pattern, spec->allocator);
+    return make(f, &pattern, sizeof pattern, spec->allocator);
 }
 
 seen_status seen_new(seen_filter **f, const seen_spec *spec)
@@ -61,7 +62,7 @@ void seen_free(seen_filter *f)
     if (!f) return;
     seen_allocator a = f->allocator;
     size_t size = f->ops->state_size;
-    f->ops->close(f);
+    seen_parts_close(f);
     seen_release(&a, f, size);
 }
 
@@ -72,14 +73,9 @@ seen_status seen_copy(seen_filter **copy, const seen_filter *f,
     if (allocator && (!allocator->alloc || !allocator->release))
         return SEEN_INVALID;
     seen_filter *made;
-    seen_status status = make(&made, f, allocator);
+    seen_status status = make(&made, f, f->ops->state_size, allocator);
     if (status != SEEN_OK) return status;
-    status = f->ops->copy_payload(made, f);
-    if (status != SEEN_OK) {
-        seen_free(made);
-        return status;
-    }
-    made->items = f->items;
+    seen_parts_copy(made, f);
     *copy = made;
     return SEEN_OK;
 }
@@ -190,7 +186,10 @@ seen_status seen_reserve(seen_filter *f, uint64_t items)
 
 void seen_clear(seen_filter *f)
 {
-    f->ops->clear(f);
+    if (f->ops->clear)
+        f->ops->clear(f);
+    else
+        seen_parts_clear(f);
     f->items = 0;
 }
 

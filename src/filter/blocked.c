@@ -23,14 +23,12 @@
  * Filters, 2007; the one-bit-per-word line is that of Impala and Parquet, at
  * twice their width.
  */
-#include "base/alloc.h"
 #include "bits/bitmap.h"
 #include "bits/block.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
 
 #include <math.h>
-#include <string.h>
 
 struct blocked {
     seen_filter common;
@@ -75,13 +73,25 @@ static uint32_t hash_bits(double n, double p, const seen_spec *spec,
     return bits == 64 && l->count > UINT32_MAX ? 128 : bits;
 }
 
+static bool hashes_ok(uint32_t k)
+{
+    return k == 1 || k == 2 || k == 4 ||
+           (k > 0 && k % 8 == 0 && k <= 8 * SEEN_MAX_REGIONS);
+}
+
+static void cost(seen_plan *plan)
+{
+    plan->lines = layout_of(plan).regions;
+    plan->bytes = plan->bits / 8 + sizeof(struct blocked);
+}
+
 static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
 {
     const char *problem = seen_spec_needs_two(spec);
     if (problem) return problem;
 
     uint32_t k = spec->hashes;
-    if (k && k != 1 && k != 2 && k != 4 && (k % 8 || k > 8 * SEEN_MAX_REGIONS))
+    if (k && !hashes_ok(k))
         return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
                "128";
     uint64_t lines = spec->bits / SEEN_LINE_BITS;
@@ -119,7 +129,6 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     plan->hashes = l.regions * l.per_line;
     plan->bits = l.count * l.regions * SEEN_LINE_BITS;
     plan->items = items;
-    plan->lines = l.regions;
 
     /* 3. Is the promise kept, and by which hash? */
     double expected = seen_fpp_blocked(items, plan->bits / SEEN_LINE_BITS,
@@ -129,32 +138,48 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     plan->hash_bits = hash_bits((double)items,
                                 spec->fpp > 0 ? spec->fpp : expected, spec, &l);
     plan->fpp = blocked_plan_fpp(plan, items);
-    plan->bytes = plan->bits / 8 + sizeof(struct blocked);
+    cost(plan);
     return NULL;
+}
+
+static bool blocked_plan_read(seen_plan *plan)
+{
+    if (!hashes_ok(plan->hashes)) return false;
+    struct seen_layout l = layout_of(plan);
+    if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
+        plan->bits != l.count * l.regions * SEEN_LINE_BITS ||
+        (plan->hash_bits == 64 && l.count > UINT32_MAX))
+        return false;
+    cost(plan);
+    return true;
 }
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status blocked_open(seen_filter *f)
+static void blocked_shape(seen_filter *f)
 {
     struct seen_layout l = layout_of(&f->plan);
     uint64_t bytes = f->plan.bits / 8;
-    uint64_t *words = seen_alloc_zeroed(&f->allocator, bytes);
-    if (!words) return SEEN_NOMEM;
-    self(f)->lines = (struct seen_lines){.words = words,
-                                         .count = l.count,
+    self(f)->lines = (struct seen_lines){.count = l.count,
                                          .regions = l.regions,
                                          .log_w = seen_ctz64(l.per_line),
                                          .wide = f->hash->bits == 128,
                                          .ring = bytes > SEEN_RING_FROM_BYTES};
     self(f)->kernel = f->flags & SEEN_CONCURRENT ? &seen_kernel_concurrent
                                                  : seen_kernel_best();
-    return SEEN_OK;
 }
 
-static void blocked_close(seen_filter *f)
+static bool blocked_part(const seen_filter *f, uint32_t index,
+                         struct seen_part *part)
 {
-    seen_release(&f->allocator, self(f)->lines.words, f->plan.bits / 8);
+    *part = (struct seen_part){peek(f)->lines.words, f->plan.bits / 8, true};
+    return index == 0;
+}
+
+static void blocked_place(seen_filter *f, uint32_t index, void *at)
+{
+    (void)index;
+    self(f)->lines.words = at;
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -241,11 +266,6 @@ static double survey(const seen_filter *f, uint64_t *bits_set)
     return fpp;
 }
 
-static uint64_t count_words(const seen_filter *f)
-{
-    return f->plan.bits / 64;
-}
-
 static void blocked_info(const seen_filter *f, seen_info *info)
 {
     info->bits = f->plan.bits;
@@ -263,22 +283,9 @@ static seen_status blocked_merge(seen_filter *into, const seen_filter *from,
                             peek(from)->lines.words, op);
 }
 
-static seen_status blocked_copy_payload(seen_filter *to,
-                                        const seen_filter *from)
-{
-    seen_bits_copy(self(to)->lines.words, peek(from)->lines.words,
-                   count_words(from));
-    return SEEN_OK;
-}
-
 static bool blocked_equal(const seen_filter *a, const seen_filter *b)
 {
     return seen_equal_words(a, peek(a)->lines.words, b, peek(b)->lines.words);
-}
-
-static void blocked_clear(seen_filter *f)
-{
-    memset(self(f)->lines.words, 0, f->plan.bits / 8);
 }
 
 const struct seen_filter_ops seen_blocked_ops = {
@@ -288,16 +295,16 @@ const struct seen_filter_ops seen_blocked_ops = {
     .flags = SEEN_CONCURRENT | SEEN_KEYED,
     .plan = blocked_plan,
     .plan_fpp = blocked_plan_fpp,
-    .open = blocked_open,
-    .close = blocked_close,
+    .plan_read = blocked_plan_read,
+    .shape = blocked_shape,
+    .part = blocked_part,
+    .place = blocked_place,
     .maybe = blocked_maybe,
     .visit = blocked_visit,
     .prefetch = blocked_prefetch,
     .maybe_many = blocked_maybe_many,
     .visit_many = blocked_visit_many,
     .merge = blocked_merge,
-    .copy_payload = blocked_copy_payload,
     .equal = blocked_equal,
-    .clear = blocked_clear,
     .info = blocked_info,
 };

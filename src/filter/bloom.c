@@ -21,14 +21,12 @@
  *
  * Choose SEEN_BLOCKED unless memory is scarcer than time.
  */
-#include "base/alloc.h"
 #include "bits/bitmap.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
 #include "probe/native.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Keys in flight. Each brings k lines, so fewer than in bits/block.h. */
 #define RING 8
@@ -68,6 +66,12 @@ static double bloom_plan_fpp(const seen_plan *plan, uint64_t items)
 {
     double fpp = expected_fpp(items, plan->bits, plan->hashes);
     return fmin(1, fpp + seen_hash_fpp((double)items, plan->hash_bits));
+}
+
+static void cost(seen_plan *plan)
+{
+    plan->lines = plan->hashes;
+    plan->bytes = seen_words_for(plan->bits) * 8 + sizeof(struct bloom);
 }
 
 static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
@@ -112,10 +116,18 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
     plan->hashes = k;
     plan->bits = m;
     plan->items = n;
-    plan->lines = k;
     plan->fpp = bloom_plan_fpp(plan, n);
-    plan->bytes = seen_words_for(m) * 8 + sizeof(struct bloom);
+    cost(plan);
     return NULL;
+}
+
+static bool bloom_plan_read(seen_plan *plan)
+{
+    if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS || plan->hashes == 0 ||
+        plan->hashes > SEEN_MAX_HASHES)
+        return false;
+    cost(plan);
+    return true;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -125,22 +137,33 @@ static uint64_t count_words(const seen_filter *f)
     return seen_words_for(f->plan.bits);
 }
 
-static seen_status bloom_open(seen_filter *f)
+static void bloom_shape(seen_filter *f)
 {
     struct bloom *b = self(f);
-    uint64_t bytes = count_words(f) * 8;
-    b->words = seen_alloc_zeroed(&f->allocator, bytes);
-    if (!b->words) return SEEN_NOMEM;
     b->bits = f->plan.bits;
     b->hashes = f->plan.hashes;
     b->wide = f->hash->bits == 128;
-    b->ring = bytes > SEEN_RING_FROM_BYTES;
-    return SEEN_OK;
+    b->ring = count_words(f) * 8 > SEEN_RING_FROM_BYTES;
 }
 
-static void bloom_close(seen_filter *f)
+static bool bloom_part(const seen_filter *f, uint32_t index,
+                       struct seen_part *part)
 {
-    seen_release(&f->allocator, self(f)->words, count_words(f) * 8);
+    *part = (struct seen_part){peek(f)->words, count_words(f) * 8, true};
+    return index == 0;
+}
+
+static void bloom_place(seen_filter *f, uint32_t index, void *at)
+{
+    (void)index;
+    self(f)->words = at;
+}
+
+/* No bits past the end: they would be counted. */
+static bool bloom_parts_ok(const seen_filter *f)
+{
+    uint64_t used = f->plan.bits % 64;
+    return !used || !(peek(f)->words[count_words(f) - 1] >> used);
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -241,20 +264,9 @@ static seen_status bloom_merge(seen_filter *into, const seen_filter *from,
                             op);
 }
 
-static seen_status bloom_copy_payload(seen_filter *to, const seen_filter *from)
-{
-    seen_bits_copy(self(to)->words, peek(from)->words, count_words(from));
-    return SEEN_OK;
-}
-
 static bool bloom_equal(const seen_filter *a, const seen_filter *b)
 {
     return seen_equal_words(a, peek(a)->words, b, peek(b)->words);
-}
-
-static void bloom_clear(seen_filter *f)
-{
-    memset(self(f)->words, 0, count_words(f) * 8);
 }
 
 static void bloom_info(const seen_filter *f, seen_info *info)
@@ -278,16 +290,17 @@ const struct seen_filter_ops seen_bloom_ops = {
     .flags = SEEN_CONCURRENT | SEEN_KEYED,
     .plan = bloom_plan,
     .plan_fpp = bloom_plan_fpp,
-    .open = bloom_open,
-    .close = bloom_close,
+    .plan_read = bloom_plan_read,
+    .shape = bloom_shape,
+    .part = bloom_part,
+    .place = bloom_place,
+    .parts_ok = bloom_parts_ok,
     .maybe = bloom_maybe,
     .visit = bloom_visit,
     .prefetch = bloom_prefetch,
     .maybe_many = bloom_maybe_many,
     .visit_many = bloom_visit_many,
     .merge = bloom_merge,
-    .copy_payload = bloom_copy_payload,
     .equal = bloom_equal,
-    .clear = bloom_clear,
     .info = bloom_info,
 };

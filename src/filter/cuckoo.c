@@ -127,6 +127,13 @@ static uint32_t width_for(double fpp)
     return width;
 }
 
+static void cost(seen_plan *plan)
+{
+    plan->hashes = 2 * SLOTS;
+    plan->lines = 2;
+    plan->bytes = slots_bytes(plan) + sizeof(struct cuckoo);
+}
+
 static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
 {
     const char *problem = seen_spec_needs_two(spec);
@@ -158,14 +165,23 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
     plan->width = width;
     plan->bits = (uint64_t)buckets * SLOTS * width;
     plan->items = (uint64_t)n;
-    plan->hashes = 2 * SLOTS;
-    plan->lines = 2;
     plan->hash_bits =
         seen_hash_bits_for(n, spec->fpp > 0 ? spec->fpp : 1, spec);
     if (buckets > UINT32_MAX) plan->hash_bits = 128;
     plan->fpp = cuckoo_plan_fpp(plan, plan->items);
-    plan->bytes = slots_bytes(plan) + sizeof(struct cuckoo);
+    cost(plan);
     return NULL;
+}
+
+static bool cuckoo_plan_read(seen_plan *plan)
+{
+    if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH || plan->bits == 0 ||
+        plan->bits > SEEN_MAX_BITS || plan->bits % (SLOTS * plan->width) ||
+        (plan->hash_bits == 64 && buckets_of(plan) > UINT32_MAX) ||
+        plan->hashes != 2 * SLOTS)
+        return false;
+    cost(plan);
+    return true;
 }
 
 /* ---- Buckets ------------------------------------------------------------ */
@@ -310,11 +326,9 @@ static seen_status insert(struct cuckoo *c, struct entry e)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status cuckoo_open(seen_filter *f)
+static void cuckoo_shape(seen_filter *f)
 {
     struct cuckoo *c = self(f);
-    c->slots = seen_alloc_zeroed(&f->allocator, slots_bytes(&f->plan));
-    if (!c->slots) return SEEN_NOMEM;
     c->buckets = buckets_of(&f->plan);
     c->width = f->plan.width;
     c->wide = f->hash->bits == 128;
@@ -324,12 +338,30 @@ static seen_status cuckoo_open(seen_filter *f)
         c->ones = c->mask / (((uint64_t)1 << c->width) - 1);
         c->tops = c->ones << (c->width - 1);
     }
-    return SEEN_OK;
 }
 
-static void cuckoo_close(seen_filter *f)
+static bool cuckoo_part(const seen_filter *f, uint32_t index,
+                        struct seen_part *part)
 {
-    seen_release(&f->allocator, self(f)->slots, slots_bytes(&f->plan));
+    *part = (struct seen_part){peek(f)->slots, slots_bytes(&f->plan), false};
+    return index == 0;
+}
+
+static void cuckoo_place(seen_filter *f, uint32_t index, void *at)
+{
+    (void)index;
+    self(f)->slots = at;
+}
+
+/* As many entries as it says. */
+static bool cuckoo_parts_ok(const seen_filter *f)
+{
+    const struct cuckoo *c = peek(f);
+    uint64_t entries = 0;
+    for (uint64_t i = 0; i < c->buckets; i++)
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
+            entries += get(c, i, slot) != 0;
+    return entries == f->items;
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -461,12 +493,6 @@ static seen_status cuckoo_merge(seen_filter *into, const seen_filter *from,
     return status;
 }
 
-static seen_status cuckoo_copy_payload(seen_filter *to, const seen_filter *from)
-{
-    memcpy(self(to)->slots, peek(from)->slots, slots_bytes(&from->plan));
-    return SEEN_OK;
-}
-
 /* The same entries the same number of times, in whichever of their buckets. */
 static bool cuckoo_equal(const seen_filter *a, const seen_filter *b)
 {
@@ -478,11 +504,6 @@ static bool cuckoo_equal(const seen_filter *a, const seen_filter *b)
             if (e.print && copies(c, e) != copies(peek(b), e)) return false;
         }
     return true;
-}
-
-static void cuckoo_clear(seen_filter *f)
-{
-    memset(self(f)->slots, 0, slots_bytes(&f->plan));
 }
 
 static void cuckoo_info(const seen_filter *f, seen_info *info)
@@ -501,8 +522,11 @@ const struct seen_filter_ops seen_cuckoo_ops = {
     .flags = SEEN_KEYED,
     .plan = cuckoo_plan,
     .plan_fpp = cuckoo_plan_fpp,
-    .open = cuckoo_open,
-    .close = cuckoo_close,
+    .plan_read = cuckoo_plan_read,
+    .shape = cuckoo_shape,
+    .part = cuckoo_part,
+    .place = cuckoo_place,
+    .parts_ok = cuckoo_parts_ok,
     .maybe = cuckoo_maybe,
     .add = cuckoo_add,
     .visit = cuckoo_visit,
@@ -512,8 +536,6 @@ const struct seen_filter_ops seen_cuckoo_ops = {
     .maybe_many = cuckoo_maybe_many,
     .visit_many = cuckoo_visit_many,
     .merge = cuckoo_merge,
-    .copy_payload = cuckoo_copy_payload,
     .equal = cuckoo_equal,
-    .clear = cuckoo_clear,
     .info = cuckoo_info,
 };

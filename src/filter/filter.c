@@ -1,8 +1,11 @@
 /* filter.c - the table of kinds, and what their planners share. */
 #include "filter/filter.h"
 
+#include "base/alloc.h"
 #include "bits/bitmap.h"
 #include "plan/sizing.h"
+
+#include <string.h>
 
 static const struct seen_filter_ops *const table[] = {
 #define KIND(constant, ops) &ops,
@@ -28,6 +31,50 @@ const struct seen_filter_ops *seen_kinds_find(seen_kind kind)
     }
     return NULL;
 }
+
+/* ---- Parts -------------------------------------------------------------- */
+
+seen_status seen_parts_open(seen_filter *f)
+{
+    struct seen_part part;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++)
+        f->ops->place(f, i, NULL); /* what a pattern or a file left there */
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
+        void *at = seen_alloc_zeroed(&f->allocator, part.len);
+        if (!at) {
+            seen_parts_close(f);
+            return SEEN_NOMEM;
+        }
+        f->ops->place(f, i, at);
+    }
+    return SEEN_OK;
+}
+
+void seen_parts_close(seen_filter *f)
+{
+    struct seen_part part;
+    if (f->borrowed) return;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++)
+        seen_release(&f->allocator, part.at, part.len);
+}
+
+void seen_parts_copy(seen_filter *to, const seen_filter *from)
+{
+    struct seen_part a, b;
+    for (uint32_t i = 0; to->ops->part(to, i, &a); i++) {
+        from->ops->part(from, i, &b);
+        memcpy(a.at, b.at, (size_t)a.len);
+    }
+}
+
+void seen_parts_clear(seen_filter *f)
+{
+    struct seen_part part;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++)
+        memset(part.at, 0, (size_t)part.len);
+}
+
+/* ---- What kinds share --------------------------------------------------- */
 
 const char *seen_spec_needs_two(const seen_spec *spec)
 {

@@ -6,9 +6,15 @@
  *
  *     struct blocked { seen_filter common; struct seen_lines lines; ... };
  *
- * and `state_size` tells seen_new() how much to allocate. Payload memory is the
- * kind's own affair. All operations work on hashes: the calls of seen.h hash
- * first, check arguments, and may rely on `ops` for the rest.
+ * and `state_size` tells seen_new() how much to allocate. The payload is one
+ * block of memory or a few, the parts: a kind says how long each is and where
+ * it keeps the pointer, and whoever makes the filter puts memory there, fresh
+ * from the allocator or inside a file that is mapped. State and parts together
+ * are the filter: copying, saving and loading need to know nothing else, so
+ * state holds no other pointers.
+ *
+ * All operations work on hashes: the calls of seen.h hash first, check
+ * arguments, and may rely on `ops` for the rest.
  */
 #ifndef SEEN_FILTER_H
 #define SEEN_FILTER_H
@@ -27,7 +33,18 @@ struct seen_filter {
     seen_plan plan;
     uint64_t limit; /* bytes a kind that grows may reach; 0 = no limit */
     uint64_t items; /* adds that changed something */
+    bool borrowed;  /* the parts belong to somebody else */
+    bool frozen;    /* and must not be changed */
 };
+
+/* A block of payload. */
+struct seen_part {
+    void *at;     /* NULL: not placed yet */
+    uint64_t len; /* bytes, at least 1 */
+    bool words;   /* 64-bit numbers; otherwise bytes */
+};
+
+#define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
 
 struct seen_filter_ops {
     seen_kind kind;
@@ -40,9 +57,25 @@ struct seen_filter_ops {
     const char *(*plan)(const seen_spec *spec, seen_plan *plan);
     double (*plan_fpp)(const seen_plan *plan, uint64_t items);
 
-    /* Get the payload for f->plan; give it back. Both called once. */
-    seen_status (*open)(seen_filter *f);
-    void (*close)(seen_filter *f);
+    /* A plan from outside: kind, hashes, width, items, bits and hash_bits.
+     * Could it be one of ours? Then fill in the rest. */
+    bool (*plan_read)(seen_plan *plan);
+
+    /* Set up everything for f->plan but the parts. */
+    void (*shape)(seen_filter *f);
+
+    /* Part `index`, false past the last; and here is memory for it. */
+    bool (*part)(const seen_filter *f, uint32_t index, struct seen_part *part);
+    void (*place)(seen_filter *f, uint32_t index, void *at);
+
+    /* What else a saved filter needs beside plan, items and parts; NULL:
+     * nothing. load_state() comes after shape() and reads hostile bytes;
+     * false: corrupt. */
+    size_t (*save_state)(const seen_filter *f, uint8_t *to);
+    bool (*load_state)(seen_filter *f, const uint8_t *from, size_t len);
+    /* Parts from outside that could make a later call go wrong; NULL: any
+     * bytes will do. Questions must come back whatever is in them. */
+    bool (*parts_ok)(const seen_filter *f);
 
     /* NULL, or the only way in: fill the new filter from n hashes, which may
      * be reordered; `spare` is as long. */
@@ -72,8 +105,8 @@ struct seen_filter_ops {
      * must agree is up to the kind: SEEN_MISMATCH. */
     seen_status (*merge)(seen_filter *into, const seen_filter *from,
                          seen_merge_op op);
-    seen_status (*copy_payload)(seen_filter *to, const seen_filter *from);
     bool (*equal)(const seen_filter *a, const seen_filter *b);
+    /* NULL: all parts to zero. */
     void (*clear)(seen_filter *f);
 
     /* Fill in bits, bits_set, bytes, items and fpp_now; the rest comes from
@@ -88,6 +121,13 @@ struct seen_filter_ops {
 /* Row `index` of kinds.def, NULL past its end; the row of a kind, or NULL. */
 const struct seen_filter_ops *seen_kinds_at(size_t index);
 const struct seen_filter_ops *seen_kinds_find(seen_kind kind);
+
+/* ---- Parts: memory for all, or for none; and back ------------------------ */
+
+seen_status seen_parts_open(seen_filter *f);
+void seen_parts_close(seen_filter *f);
+void seen_parts_copy(seen_filter *to, const seen_filter *from);
+void seen_parts_clear(seen_filter *f);
 
 /* ---- What kinds share --------------------------------------------------- */
 

@@ -48,6 +48,8 @@
 #define MAX_ATTEMPTS 100
 #define MOST_ITEMS   ((uint64_t)1 << 40)
 #define RING         16
+#define LOG_SEGMENT  18
+#define MAX_SEGMENT  ((uint64_t)1 << LOG_SEGMENT)
 
 struct fuse {
     seen_filter common; /* .items: different keys */
@@ -83,8 +85,8 @@ static struct shape shape_for(uint64_t n, uint32_t places)
     double factor = places == 3
                         ? fmax(1.125, 0.875 + 0.25 * log(1e6) / log(keys))
                         : fmax(1.075, 0.77 + 0.305 * log(6e5) / log(keys));
-    uint64_t segment = (uint64_t)1
-                       << (uint32_t)fmin(18, fmax(2, floor(log_segment)));
+    uint64_t segment =
+        (uint64_t)1 << (uint32_t)fmin(LOG_SEGMENT, fmax(2, floor(log_segment)));
     uint64_t wanted = (uint64_t)(keys * factor);
     uint64_t all = (wanted + segment - 1) / segment;
     uint64_t segments = all > places - 1 ? all - (places - 1) : 1;
@@ -113,6 +115,13 @@ static uint64_t capacity_of(uint64_t bits, uint32_t width, uint32_t places)
         *(fits ? &low : &high) = middle;
     }
     return low;
+}
+
+static void cost(seen_plan *plan)
+{
+    plan->lines = plan->hashes;
+    plan->bytes = seen_packed_bytes(plan->bits / plan->width, plan->width) +
+                  sizeof(struct fuse);
 }
 
 static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
@@ -151,13 +160,22 @@ static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
     /* 3. What it costs. */
     plan->width = width;
     plan->hashes = places;
-    plan->lines = places;
     plan->items = n;
     plan->bits = slots * width;
     plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
     plan->fpp = fuse_plan_fpp(plan, n);
-    plan->bytes = seen_packed_bytes(slots, width) + sizeof(struct fuse);
+    cost(plan);
     return NULL;
+}
+
+static bool fuse_plan_read(seen_plan *plan)
+{
+    if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH ||
+        (plan->hashes != 3 && plan->hashes != 4) || plan->bits == 0 ||
+        plan->bits > SEEN_MAX_BITS || plan->bits % plan->width)
+        return false;
+    cost(plan);
+    return true;
 }
 
 /* ---- Places ------------------------------------------------------------- */
@@ -325,22 +343,55 @@ static uint64_t payload_bytes(const seen_filter *f)
     return seen_packed_bytes(f->plan.bits / f->plan.width, f->plan.width);
 }
 
-static seen_status fuse_open(seen_filter *common)
+static void fuse_shape(seen_filter *common)
 {
     struct fuse *f = self(common);
     struct shape shape = shape_for(common->plan.items, common->plan.hashes);
-    f->slots = seen_alloc_zeroed(&common->allocator, payload_bytes(common));
-    if (!f->slots) return SEEN_NOMEM;
     f->segment = shape.segment;
     f->starts = shape.starts;
     f->width = common->plan.width;
     f->places = common->plan.hashes;
-    return SEEN_OK;
 }
 
-static void fuse_close(seen_filter *f)
+static bool fuse_part(const seen_filter *f, uint32_t index,
+                      struct seen_part *part)
 {
-    seen_release(&f->allocator, self(f)->slots, payload_bytes(f));
+    *part = (struct seen_part){peek(f)->slots, payload_bytes(f), false};
+    return index == 0;
+}
+
+static void fuse_place(seen_filter *f, uint32_t index, void *at)
+{
+    (void)index;
+    self(f)->slots = at;
+}
+
+/* Seed, segment and starts: the last two follow from n, but through logarithms
+ * that another machine may round in another way. */
+#define STATE_BYTES 24
+
+static size_t fuse_save_state(const seen_filter *f, uint8_t *to)
+{
+    seen_put_le64(to, peek(f)->seed);
+    seen_put_le64(to + 8, peek(f)->segment);
+    seen_put_le64(to + 16, peek(f)->starts);
+    return STATE_BYTES;
+}
+
+static bool fuse_load_state(seen_filter *common, const uint8_t *from,
+                            size_t len)
+{
+    struct fuse *f = self(common);
+    if (len != STATE_BYTES) return false;
+    f->seed = seen_get_le64(from);
+    f->segment = seen_get_le64(from + 8);
+    f->starts = seen_get_le64(from + 16);
+    uint64_t slots = common->plan.bits / f->width;
+    return f->segment >= 1 && f->segment <= MAX_SEGMENT &&
+           (f->segment & (f->segment - 1)) == 0 && f->starts >= f->segment &&
+           f->starts % f->segment == 0 && f->starts <= slots &&
+           f->starts + (f->places - 1) * f->segment == slots &&
+           common->items <= slots;
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -414,13 +465,6 @@ static seen_status fuse_merge(seen_filter *into, const seen_filter *from,
     return SEEN_UNSUPPORTED;
 }
 
-static seen_status fuse_copy_payload(seen_filter *to, const seen_filter *from)
-{
-    memcpy(self(to)->slots, peek(from)->slots, payload_bytes(from));
-    self(to)->seed = peek(from)->seed;
-    return SEEN_OK;
-}
-
 static bool fuse_equal(const seen_filter *a, const seen_filter *b)
 {
     return a->items == b->items && a->plan.bits == b->plan.bits &&
@@ -431,7 +475,7 @@ static bool fuse_equal(const seen_filter *a, const seen_filter *b)
 
 static void fuse_clear(seen_filter *f)
 {
-    memset(self(f)->slots, 0, payload_bytes(f));
+    seen_parts_clear(f);
     self(f)->seed = 0;
 }
 
@@ -451,8 +495,12 @@ const struct seen_filter_ops seen_fuse_ops = {
     .flags = SEEN_KEYED,
     .plan = fuse_plan,
     .plan_fpp = fuse_plan_fpp,
-    .open = fuse_open,
-    .close = fuse_close,
+    .plan_read = fuse_plan_read,
+    .shape = fuse_shape,
+    .part = fuse_part,
+    .place = fuse_place,
+    .save_state = fuse_save_state,
+    .load_state = fuse_load_state,
     .build = fuse_build,
     .maybe = fuse_maybe,
     .visit = fuse_visit,
@@ -460,7 +508,6 @@ const struct seen_filter_ops seen_fuse_ops = {
     .maybe_many = fuse_maybe_many,
     .visit_many = fuse_visit_many,
     .merge = fuse_merge,
-    .copy_payload = fuse_copy_payload,
     .equal = fuse_equal,
     .clear = fuse_clear,
     .info = fuse_info,

@@ -31,6 +31,7 @@
 #include "base/cpu.h"
 #include "bits/slots.h"
 #include "filter/filter.h"
+#include "plan/sizing.h"
 #include "probe/reduce.h"
 
 #include <string.h>
@@ -90,6 +91,13 @@ static double set_plan_fpp(const seen_plan *plan, uint64_t items)
     return (double)items * 0x1p-64;
 }
 
+static void cost(seen_plan *plan, uint64_t lines)
+{
+    plan->lines = 1;
+    plan->bits = bytes_of(lines) * 8;
+    plan->bytes = bytes_of(lines) + sizeof(struct set);
+}
+
 static const char *set_plan(const seen_spec *spec, seen_plan *plan)
 {
     if (spec->bits || spec->hashes)
@@ -97,15 +105,22 @@ static const char *set_plan(const seen_spec *spec, seen_plan *plan)
     if (spec->items > MOST_ITEMS) return "items of a set is at most 2^42";
     if (spec->fpp > 0 && (double)spec->items * 0x1p-64 > spec->fpp)
         return "fpp is below what 64-bit fingerprints can keep (items x 2^-64)";
-    uint64_t lines = lines_with_room(spec->items);
     plan->hashes = 1;
     plan->items = spec->items;
-    plan->bits = bytes_of(lines) * 8;
-    plan->bytes = bytes_of(lines) + sizeof(struct set);
     plan->fpp = set_plan_fpp(plan, spec->items);
-    plan->lines = 1;
     plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
+    cost(plan, lines_with_room(spec->items));
     return NULL;
+}
+
+static bool set_plan_read(seen_plan *plan)
+{
+    uint64_t lines = plan->bits / 8 / SEEN_LINE_SIZE;
+    if (lines < FIRST_LINES || plan->bits > SEEN_MAX_BITS ||
+        plan->bits != bytes_of(lines) * 8 || plan->hashes != 1)
+        return false;
+    cost(plan, lines);
+    return true;
 }
 
 /* ---- The table ---------------------------------------------------------- */
@@ -115,19 +130,25 @@ static uint64_t *home(const struct set *s, uint64_t print)
     return s->slots + seen_reduce(print, s->lines) * SLOTS;
 }
 
-/* Where the fingerprint is, or the empty slot where it belongs. The table is
- * never full, so the search ends. */
+/* Where the fingerprint is, or the empty slot where it belongs. Our own tables
+ * are never full, so the search ends; one that somebody else filled to the
+ * brim ends it after a second time around. */
 SEEN_INLINE uint64_t *search(const struct set *s, uint64_t print,
                              uint32_t (*look)(const uint64_t *, uint64_t))
 {
+    static uint64_t nowhere; /* stays 0: such a table is never changed */
     uint64_t *line = home(s, print);
     const uint64_t *end = s->slots + s->lines * SLOTS;
-    for (;;) {
+    for (int rounds = 0; rounds < 2;) {
         uint32_t i = look(line, print);
         if (i < SLOTS) return line + i;
         line += SLOTS;
-        if (line == end) line = s->slots;
+        if (line == end) {
+            line = s->slots;
+            rounds++;
+        }
     }
+    return &nowhere;
 }
 
 static uint64_t *find(const struct set *s, uint64_t print)
@@ -250,6 +271,7 @@ static seen_status rebuild(seen_filter *f, uint64_t lines)
     s->slots = next.slots; /* and not the common part: others may be hashing */
     s->lines = next.lines;
     s->room = next.room;
+    cost(&f->plan, lines);
     return SEEN_OK;
 }
 
@@ -289,7 +311,7 @@ static seen_status set_reserve(seen_filter *f, uint64_t items)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status set_open(seen_filter *f)
+static void set_shape(seen_filter *f)
 {
     struct set *s = self(f);
     s->lines = f->plan.bits / 8 / SEEN_LINE_SIZE;
@@ -299,13 +321,31 @@ static seen_status set_open(seen_filter *f)
     if (seen_cpu_has_avx2() && !seen_cpu_wanted("portable"))
         s->find = find_avx2;
 #endif
-    s->slots = seen_alloc_zeroed(&f->allocator, bytes_of(s->lines));
-    return s->slots ? SEEN_OK : SEEN_NOMEM;
 }
 
-static void set_close(seen_filter *f)
+static bool set_part(const seen_filter *f, uint32_t index,
+                     struct seen_part *part)
 {
-    seen_release(&f->allocator, self(f)->slots, bytes_of(self(f)->lines));
+    const struct set *s = peek(f);
+    *part = (struct seen_part){s->slots, bytes_of(s->lines), true};
+    return index == 0;
+}
+
+static void set_place(seen_filter *f, uint32_t index, void *at)
+{
+    (void)index;
+    self(f)->slots = at;
+}
+
+/* As many fingerprints as it says, which leaves room to end a search. */
+static bool set_parts_ok(const seen_filter *f)
+{
+    const struct set *s = peek(f);
+    if (f->items > s->room) return false;
+    uint64_t used = 0;
+    for (uint64_t i = 0; i < s->lines * SLOTS; i++)
+        used += s->slots[i] != 0;
+    return used == f->items;
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -404,17 +444,6 @@ static seen_status set_merge(seen_filter *into, const seen_filter *from,
     return SEEN_OK;
 }
 
-/* The copy was opened with the plan's size; the set may have grown since. */
-static seen_status set_copy_payload(seen_filter *to, const seen_filter *from)
-{
-    if (self(to)->lines != peek(from)->lines) {
-        seen_status status = rebuild(to, peek(from)->lines);
-        if (status != SEEN_OK) return status;
-    }
-    memcpy(self(to)->slots, peek(from)->slots, bytes_of(peek(from)->lines));
-    return SEEN_OK;
-}
-
 static bool set_equal(const seen_filter *a, const seen_filter *b)
 {
     if (a->items != b->items) return false;
@@ -422,11 +451,6 @@ static bool set_equal(const seen_filter *a, const seen_filter *b)
     for (uint64_t i = 0; i < s->lines * SLOTS; i++)
         if (s->slots[i] && !*peek(b)->find(peek(b), s->slots[i])) return false;
     return true;
-}
-
-static void set_clear(seen_filter *f)
-{
-    memset(self(f)->slots, 0, bytes_of(self(f)->lines));
 }
 
 static void set_info(const seen_filter *f, seen_info *info)
@@ -447,8 +471,11 @@ const struct seen_filter_ops seen_set_ops = {
     .flags = SEEN_KEYED,
     .plan = set_plan,
     .plan_fpp = set_plan_fpp,
-    .open = set_open,
-    .close = set_close,
+    .plan_read = set_plan_read,
+    .shape = set_shape,
+    .part = set_part,
+    .place = set_place,
+    .parts_ok = set_parts_ok,
     .maybe = set_maybe,
     .visit = set_visit,
     .prefetch = set_prefetch,
@@ -456,8 +483,6 @@ const struct seen_filter_ops seen_set_ops = {
     .visit_many = set_visit_many,
     .reserve = set_reserve,
     .merge = set_merge,
-    .copy_payload = set_copy_payload,
     .equal = set_equal,
-    .clear = set_clear,
     .info = set_info,
 };
