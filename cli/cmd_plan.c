@@ -90,14 +90,18 @@ static struct row plan_kind(seen_kind kind)
     return row;
 }
 
+/* A bitmap answers another question, by a bound instead of -n and -p: it is
+ * planned for those who ask for it. */
+static bool wanted(seen_kind kind)
+{
+    return opt.kind == SEEN_ANY ? kind != SEEN_BITMAP : opt.kind == kind;
+}
+
 static size_t plan_all(struct row *rows)
 {
     size_t n = 0;
-    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < MOST_KINDS; i++) {
-        seen_kind kind = seen_kind_at(i);
-        if (opt.kind == SEEN_ANY || opt.kind == kind)
-            rows[n++] = plan_kind(kind);
-    }
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < MOST_KINDS; i++)
+        if (wanted(seen_kind_at(i))) rows[n++] = plan_kind(seen_kind_at(i));
     return n;
 }
 
@@ -107,6 +111,11 @@ static void print_wish(const struct row *row)
 {
     char items[UNIT_TEXT], rate[UNIT_TEXT];
     double p = opt.rate > 0 ? opt.rate : row->plan.fpp;
+    if (p == 0) {
+        printf("integers below %s, exactly\n\n",
+               show_count(items, (double)row->plan.bits));
+        return;
+    }
     printf("%s keys at %s", show_count(items, (double)row->plan.items),
            show_rate(rate, p));
     printf(
@@ -230,7 +239,8 @@ static int run(char **operands, size_t n)
     } else {
         print_wish(shown);
         print_table(rows, kinds);
-        if (shown->kind != SEEN_SET) print_plot(&shown->plan);
+        if (shown->kind != SEEN_SET && shown->plan.fpp > 0)
+            print_plot(&shown->plan);
     }
     finish_output();
     return EXIT_DONE;

@@ -84,10 +84,12 @@ typedef enum seen_kind {
     SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED */
     SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
     SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
-    SEEN_CUCKOO = 3,  /* fingerprints; the one that can seen_remove() */
+    SEEN_CUCKOO = 3,  /* fingerprints; keys of any sort can be removed */
     SEEN_FUSE = 4,    /* built once from all keys; the smallest */
-    SEEN_SET = 7      /* growing set of 64-bit fingerprints; practically exact,
+    SEEN_SET = 7,     /* growing set of 64-bit fingerprints; practically exact,
                          needs to know neither `items` nor `fpp` */
+    SEEN_BITMAP = 8   /* exact set of integers below `bits`, one bit each: the
+                         keys of seen_add_u64(), see "Integers" below */
 } seen_kind;
 
 /* seen_spec.flags */
@@ -104,7 +106,8 @@ typedef struct seen_allocator {
  * Zero every field you do not care about: zero means "the default".
  *
  * Give two of items, fpp and bits: from items and bits follows the rate, from
- * bits and fpp the capacity. Give hashes as well to insist on k.
+ * bits and fpp the capacity. Give hashes as well to insist on k. SEEN_BITMAP
+ * needs bits, the bound of its integers, and none of the others.
  */
 typedef struct seen_spec {
     uint64_t items; /* n: keys you expect to add */
@@ -187,7 +190,8 @@ SEEN_API void seen_free(seen_filter *f);
 SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
 
 /* Remember a key. Adding it again is harmless, except to SEEN_CUCKOO, which
- * counts it twice. On any error the filter is exactly as it was. */
+ * counts it twice. On any error the filter is exactly as it was. SEEN_INVALID:
+ * SEEN_BITMAP, a key that is no integer below its bound. */
 SEEN_API seen_status seen_add(seen_filter *f, const void *key, size_t len);
 
 /* Ask and add in one pass; *before is what seen_maybe() would have said. On a
@@ -197,9 +201,9 @@ SEEN_API seen_status seen_visit(seen_filter *f, const void *key, size_t len,
                                 bool *before);
 
 /* Forget one earlier seen_add() of a key. SEEN_ABSENT: it is not there.
- * Removing a key that was never added may erase another one, which is then
- * wrongly "never": only the caller can know. SEEN_UNSUPPORTED: all kinds but
- * SEEN_CUCKOO. */
+ * SEEN_BITMAP forgets exactly that key. Removing a key that was never added
+ * from SEEN_CUCKOO may erase another one, which is then wrongly "never": only
+ * the caller can know. SEEN_UNSUPPORTED: all other kinds. */
 SEEN_API seen_status seen_remove(seen_filter *f, const void *key, size_t len);
 
 /* How many times a key is in f, as far as f can tell: an upper bound. Kinds
@@ -226,9 +230,10 @@ SEEN_API seen_status seen_add_many(seen_filter *f, const seen_key *keys,
 SEEN_API seen_status seen_visit_many(seen_filter *f, const seen_key *keys,
                                      size_t n, bool *before, size_t *visited);
 
-/* A filter of exactly these keys, sized for them (spec->items is ignored); the
- * only way to make a SEEN_FUSE one, which takes no more keys afterwards.
- * Duplicates are fine. Building SEEN_FUSE takes 36 bytes a key meanwhile. */
+/* A filter of exactly these keys, sized for them (spec->items is ignored;
+ * SEEN_BITMAP still needs its bound); the only way to make a SEEN_FUSE one,
+ * which takes no more keys afterwards. Duplicates are fine. Building SEEN_FUSE
+ * takes 36 bytes a key meanwhile. */
 SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
                                 const seen_key *keys, size_t n);
 
@@ -280,7 +285,9 @@ SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
                                 seen_merge_op op);
 
 /* Make room for `items` keys in all, so that a kind that grows need not do it
- * on the way. Kinds of fixed size are left as they are: SEEN_OK. */
+ * on the way. Kinds of fixed size are left as they are: SEEN_OK. To SEEN_BITMAP
+ * `items` is a bound: 0 .. items-1 can be added from then on. It never falls;
+ * it is a parameter, so seen_merge() and seen_equal() want it to agree. */
 SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
 
 /* Forget all keys; parameters and memory stay. */
@@ -296,7 +303,8 @@ SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 typedef struct seen_info {
     seen_kind kind;
     uint32_t flags;
-    const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128" */
+    const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128"; "u64":
+                          none, see SEEN_BITMAP */
     uint32_t hashes;   /* k */
     uint32_t lines;    /* cache lines read to find a key that is there */
     uint64_t capacity; /* items planned for; 0: as many as come */
@@ -326,6 +334,12 @@ static inline bool seen_maybe_str(const seen_filter *f, const char *key)
     return seen_maybe(f, key, strlen(key));
 }
 
+/*
+ * Integers. Every kind takes them, as 8 bytes. SEEN_BITMAP takes nothing else,
+ * and only those below its bound; others cannot be added (SEEN_INVALID) and are
+ * not there. Its "maybe" means "yes". seen_bitmap.h has the same bits with
+ * ranges and walks instead of the calls above.
+ */
 SEEN_API seen_status seen_add_u64(seen_filter *f, uint64_t key);
 SEEN_API bool seen_maybe_u64(const seen_filter *f, uint64_t key);
 SEEN_API seen_status seen_visit_u64(seen_filter *f, uint64_t key, bool *before);

@@ -41,7 +41,8 @@ seen_status seen_build(seen_filter **f, const seen_spec *spec,
 {
     if (!f || !spec || (n && !keys)) return SEEN_INVALID;
     seen_spec sized = *spec;
-    sized.items = n ? n : 1;
+    const struct seen_filter_ops *ops = seen_kinds_find(spec->kind);
+    sized.items = ops && ops->hash ? 0 : n ? n : 1;
     seen_filter *made;
     seen_status status = seen_make(&made, &sized, true);
     if (status != SEEN_OK) return status;

@@ -45,10 +45,11 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
     bool keyed = spec->flags & SEEN_KEYED;
     pattern.ops = seen_kinds_find(pattern.plan.kind);
     if (pattern.ops->build && !built) return SEEN_UNSUPPORTED;
-    pattern.hash = seen_hash_choose(keyed, pattern.plan.hash_bits);
+    pattern.hash = seen_kind_hash(pattern.ops, keyed, pattern.plan.hash_bits);
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
-    if (spec->key) memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
+    if (spec->key && !pattern.hash->plain) /* which reads no seed */
+        memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
     return make(f, &pattern, sizeof pattern, spec->allocator);
 }
 

@@ -32,6 +32,12 @@ const struct seen_filter_ops *seen_kinds_find(seen_kind kind)
     return NULL;
 }
 
+const struct seen_hash_fn *seen_kind_hash(const struct seen_filter_ops *ops,
+                                          bool keyed, uint32_t bits)
+{
+    return ops->hash ? ops->hash : seen_hash_choose(keyed, bits);
+}
+
 /* ---- Parts -------------------------------------------------------------- */
 
 seen_status seen_parts_open(seen_filter *f)

@@ -51,6 +51,9 @@ struct seen_filter_ops {
     const char *name;
     size_t state_size;
     uint32_t flags; /* the seen_spec flags this kind understands */
+    /* NULL: chosen by flags and plan. Otherwise keys are read by this one, and
+     * the size of a filter is `bits`, whatever the number of keys. */
+    const struct seen_hash_fn *hash;
 
     /* Fill in the plan, all but kind, or return what is wrong with the spec.
      * Numbers are already known to be sane, each for itself. */
@@ -121,6 +124,10 @@ struct seen_filter_ops {
 /* Row `index` of kinds.def, NULL past its end; the row of a kind, or NULL. */
 const struct seen_filter_ops *seen_kinds_at(size_t index);
 const struct seen_filter_ops *seen_kinds_find(seen_kind kind);
+
+/* The hash that a filter of this kind has. */
+const struct seen_hash_fn *seen_kind_hash(const struct seen_filter_ops *ops,
+                                          bool keyed, uint32_t bits);
 
 /* ---- Parts: memory for all, or for none; and back ------------------------ */
 

@@ -13,6 +13,8 @@ struct seen_hash_fn {
     const char *name;
     uint32_t bits; /* 64 or 128 */
     bool keyed;    /* safe against whoever chooses keys but not the secret */
+    bool plain;    /* the key itself: neither uniform nor seeded, for kinds that
+                      ask for it by name */
     seen_hash (*one)(const uint8_t secret[16], const void *key, size_t len);
     void (*many)(const uint8_t secret[16], const seen_key *keys, size_t n,
                  seen_hash *out);

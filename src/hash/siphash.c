@@ -93,5 +93,8 @@ static void siphash13_many(const uint8_t secret[16], const seen_key *keys,
         out[i] = siphash(secret, keys[i].data, keys[i].len, 1, 3);
 }
 
-const struct seen_hash_fn seen_hash_siphash13 = {"siphash-1-3-128", 128, true,
-                                                 siphash13_one, siphash13_many};
+const struct seen_hash_fn seen_hash_siphash13 = {.name = "siphash-1-3-128",
+                                                 .bits = 128,
+                                                 .keyed = true,
+                                                 .one = siphash13_one,
+                                                 .many = siphash13_many};

@@ -46,7 +46,9 @@ static void xxh3_128_many(const uint8_t secret[16], const seen_key *keys,
         out[i] = xxh3_128_one(secret, keys[i].data, keys[i].len);
 }
 
-const struct seen_hash_fn seen_hash_xxh3_64 = {"xxh3-64", 64, false,
-                                               xxh3_64_one, xxh3_64_many};
-const struct seen_hash_fn seen_hash_xxh3_128 = {"xxh3-128", 128, false,
-                                                xxh3_128_one, xxh3_128_many};
+const struct seen_hash_fn seen_hash_xxh3_64 = {
+    .name = "xxh3-64", .bits = 64, .one = xxh3_64_one, .many = xxh3_64_many};
+const struct seen_hash_fn seen_hash_xxh3_128 = {.name = "xxh3-128",
+                                                .bits = 128,
+                                                .one = xxh3_128_one,
+                                                .many = xxh3_128_many};

@@ -30,11 +30,19 @@ number bloom hashes -n 1000 -p 0.1%; between 10 10
 number bloom bits -n 1000 -p 1% --hashes 4; between 10500 11000
 number bloom fpp -n 1000 --bits 10000 --hashes 3; between 0.0172 0.0178
 number set bytes -n 1M; between 10000000 10100000
+number bitmap bytes --bits 1M; between 125000 126000
+number bitmap fpp_at_4x --bits 1M; between 0 0
 number blocked fpp_at_2x -n 1M -p 0.1%; between 0.02 0.05
 
 run "$seen" plan -n 1e9 -p 0.001
 expect_code 0; expect_silent
 for text in bloom blocked set "1,000,000,000 keys at 0.1%" "rate at 1x / 2x / 4x" "14.38" "15.72" "planned"; do
+  expect; [[ $out == *"$text"* ]] || wrong "expected the table to say: $text"
+done
+expect; [[ $out != *bitmap* ]] || wrong "expected no bitmap: its size is no number of keys"
+run "$seen" plan --kind bitmap --bits 1e6
+expect_code 0; expect_silent
+for text in "integers below 1,000,000, exactly" "bitmap"; do
   expect; [[ $out == *"$text"* ]] || wrong "expected the table to say: $text"
 done
 run "$seen" plan -n 10M -p 1% --json
@@ -51,8 +59,11 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, set"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, set, bitmap"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
+run "$seen" plan --kind bitmap; expect_failure "--bits is needed for a bitmap"
+run "$seen" plan --kind bitmap --bits 1000 -n 10; expect_failure "-n means nothing to a bitmap: --bits is its size"
+run "$seen" plan --kind bitmap --bits 1000 -p 1%; expect_failure "-p of a bitmap"
 run "$seen" plan -n 1M -M 1MB --bits 5; expect_failure "give one"
 run "$seen" plan -M 100T -p 1%; expect_failure "-M is at most 2^48"
 number blocked fpp_at_4x -n 9223372036854775808 --bits 1e9; between 1 1

@@ -216,6 +216,28 @@ static void filters_of(seen_kind kind, uint32_t flags)
     seen_free(b);
 }
 
+/* Integers below a bound, which rises. */
+static void bitmap_kind(void)
+{
+    seen_filter *f = new_filter((seen_spec){.kind = SEEN_BITMAP, .bits = 1000});
+    for (uint64_t bound = 1000; bound < 20000; bound *= 2) {
+        seen_filter *before = picture(f);
+        uint64_t blocks = memory.blocks, failed = memory.failed;
+        if (refused(seen_reserve(f, bound), blocks, failed)) {
+            assert_unchanged(f, before);
+            assert_int_equal(seen_add_u64(f, bound - 1), SEEN_INVALID);
+            assert_int_equal(seen_reserve(f, bound), SEEN_OK);
+        }
+        assert_int_equal(seen_add_u64(f, bound - 1), SEEN_OK);
+        seen_free(before);
+    }
+    seen_filter *copy = copy_filter(f);
+    merge(copy, f, SEEN_INTERSECTION);
+    assert_true(seen_equal(copy, f));
+    seen_free(copy);
+    seen_free(f);
+}
+
 static void bitmaps(void)
 {
     seen_bitmap *a = new_bitmap(100000), *b = new_bitmap(1);
@@ -240,6 +262,7 @@ static void script(void)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++)
             if (test_kind_can(kind, flags)) filters_of(kind, flags);
+    bitmap_kind();
     bitmaps();
 }
 

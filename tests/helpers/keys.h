@@ -45,8 +45,9 @@ bool test_kind_can(seen_kind kind, uint32_t flags);
 /* Does a key added twice count twice? The laws of sets do not hold then. */
 bool test_kind_counts(seen_kind kind);
 
-/* As seen_kind_at(), without the kinds that are built once; and of the rest,
- * without those that count. */
+/* As seen_kind_at(), without the kinds that are built once and without those
+ * whose keys are small integers (test_bitmap_kind.c has their tests); and of
+ * the rest, without those that count. */
 seen_kind test_kind_at(size_t index);
 seen_kind test_set_kind_at(size_t index);
 

@@ -140,6 +140,7 @@ static void other_kinds_are_built_too(void **state)
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
         seen_filter *f = NULL;
         seen_spec spec = {.kind = kind, .fpp = 0.01, .items = 1};
+        if (kind == SEEN_BITMAP) continue; /* not of these keys */
         assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
         assert_int_equal(test_count_maybe(f, 0, n), n);
         assert_true(info_of(f).fpp_now <= 0.012);

@@ -172,6 +172,19 @@ static void keyed_hash_of_filters_is_siphash_13(void **state)
     }
 }
 
+static void a_plain_key_is_its_number(void **state)
+{
+    (void)state;
+    const uint8_t secret[16] = {7};
+    const uint8_t bytes[9] = {0x88, 7, 6, 5, 4, 3, 2, 0xf1, 0};
+    seen_hash h = seen_hash_u64.one(secret, bytes, 8);
+    assert_true(h.lo == 0xf102030405060788u && h.hi == 0);
+    for (size_t len = 0; len <= 9; len++) {
+        h = seen_hash_u64.one(secret, len ? bytes : NULL, len);
+        assert_true(len == 8 || h.lo == UINT64_MAX);
+    }
+}
+
 static void many_gives_what_one_gives(void **state)
 {
     (void)state;
@@ -204,14 +217,17 @@ static void every_row_of_the_table_tells_the_truth(void **state)
     for (; (fn = seen_hash_at(rows)); rows++) {
         assert_true(fn->bits == 64 || fn->bits == 128);
         seen_hash h = fn->one(a, "key", 3), other = fn->one(b, "key", 3);
-        assert_true(h.lo != other.lo);
+        assert_int_equal(h.lo == other.lo, fn->plain); /* which has no seed */
         assert_true(fn->bits == 64 ? h.hi == 0 : h.hi != 0);
     }
-    assert_int_equal(rows, 3);
+    assert_int_equal(rows, 4);
     assert_string_equal(seen_hash_choose(false, 64)->name, "xxh3-64");
     assert_string_equal(seen_hash_choose(false, 128)->name, "xxh3-128");
     assert_string_equal(seen_hash_choose(true, 128)->name, "siphash-1-3-128");
     assert_true(seen_hash_choose(true, 64)->keyed);
+    for (uint32_t bits = 64; bits <= 128; bits += 64)
+        for (int keyed = 0; keyed < 2; keyed++)
+            assert_false(seen_hash_choose(keyed, bits)->plain);
 }
 
 /* A hash reads its key and nothing around it: exact-sized blocks, so that the
@@ -242,6 +258,7 @@ int main(void)
         cmocka_unit_test(siphash_24_matches_published_vectors),
         cmocka_unit_test(siphash_13_matches_openssl),
         cmocka_unit_test(keyed_hash_of_filters_is_siphash_13),
+        cmocka_unit_test(a_plain_key_is_its_number),
         cmocka_unit_test(many_gives_what_one_gives),
         cmocka_unit_test(every_row_of_the_table_tells_the_truth),
         cmocka_unit_test(no_hash_reads_past_its_key),

