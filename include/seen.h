@@ -14,7 +14,9 @@
  * Ownership  What a _new, _copy, _load, _view or _open call hands out, the
  *            matching _free or _close takes back; both accept NULL. Memory
  *            passed in is read during the call and never kept, except by
- *            the _view calls, which borrow their buffer until _free.
+ *            the _view calls, which borrow their buffer until _free. A view
+ *            answers questions; calls that would change it do nothing and say
+ *            SEEN_UNSUPPORTED.
  * Threads    No locks, and one global: the CPU kernel, chosen once, atomically.
  *            On one filter, any number of calls taking `const seen_filter *`
  *            may run at once; a call taking `seen_filter *` must run alone,
@@ -72,7 +74,8 @@ typedef enum seen_status {
     SEEN_SHORT = -8,       /* your buffer is too small; *len says what fits */
     SEEN_IO = -9,          /* a system call failed; errno is as it left it */
     SEEN_BUSY = -10,       /* another writer holds it */
-    SEEN_MISMATCH = -11    /* parameters, hash or key of two objects differ */
+    SEEN_MISMATCH = -11,   /* parameters, hash or key of two objects differ */
+    SEEN_NO_SECRET = -12   /* its secret is kept apart and was not given */
 } seen_status;
 
 /* A short English sentence; static storage, never NULL. */
@@ -290,7 +293,7 @@ SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
  * it is a parameter, so seen_merge() and seen_equal() want it to agree. */
 SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
 
-/* Forget all keys; parameters and memory stay. */
+/* Forget all keys; parameters and memory stay. A view stays as it is. */
 SEEN_API void seen_clear(seen_filter *f);
 
 SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
@@ -321,6 +324,32 @@ typedef struct seen_info {
 
 /* Reads every bit: takes time in proportion to the size of the filter. */
 SEEN_API void seen_info_of(const seen_filter *f, seen_info *info);
+
+/* ---- Bytes: the format of docs/FORMAT.md --------------------------------- */
+
+#define SEEN_SECRET_APART 1u /* keep the secret of a SEEN_KEYED filter out */
+
+/* *len is written on SEEN_OK and on SEEN_SHORT, so cap 0 measures. The bytes
+ * hold the secret of a keyed filter unless flags say SEEN_SECRET_APART; whoever
+ * has both can test guesses. Saving what was loaded gives the same bytes. */
+SEEN_API seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
+                               size_t cap, size_t *len);
+
+/* Copies, after checking every checksum. `secret` is NULL or 16 bytes: needed
+ * where it was kept apart (SEEN_NO_SECRET), SEEN_MISMATCH if it is another.
+ * SEEN_BUSY: a file that a writer is changing, or was when it died: only
+ * seen_filter_store_open() knows all of it. */
+SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
+                               const uint8_t *secret,
+                               const seen_allocator *allocator);
+
+/* Borrows buf (64-byte aligned, SEEN_INVALID otherwise) until seen_free(), and
+ * checks the header only, so it takes the same short time for any size. */
+SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
+                               const uint8_t *secret);
+
+/* Compares saved bytes with their checksums. */
+SEEN_API seen_status seen_verify(const void *buf, size_t len);
 
 /* ---- For string and integer keys ---------------------------------------- */
 

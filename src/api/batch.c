@@ -72,7 +72,8 @@ seen_status seen_visit_many(seen_filter *f, const seen_key *keys, size_t n,
 {
     struct stream s;
     size_t total = 0;
-    seen_status status = SEEN_OK;
+    seen_status status = f->frozen ? SEEN_UNSUPPORTED : SEEN_OK;
+    if (f->frozen) n = 0;
     for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {
         size_t done;
         status = f->ops->visit_many(f, s.hashes, now, s.have - now,
@@ -109,6 +110,10 @@ seen_status seen_visit_many_hashed(seen_filter *f, const seen_hash *hashes,
                                    size_t n, bool *before, size_t *visited)
 {
     size_t done;
+    if (f->frozen) {
+        if (visited) *visited = 0;
+        return SEEN_UNSUPPORTED;
+    }
     f->ops->prefetch(f, hashes, n);
     seen_status status = f->ops->visit_many(f, hashes, n, 0, before, &done);
     if (visited) *visited = done;

@@ -164,49 +164,98 @@ bool seen_bitmap_equal(const seen_bitmap *a, const seen_bitmap *b)
 
 /* ---- Bytes -------------------------------------------------------------- */
 
+/* As the filter of kind SEEN_BITMAP would be saved. */
+static bool describe(const seen_bitmap *b, struct seen_native *h,
+                     struct seen_native_body *body, struct seen_part *part)
+{
+    *part = (struct seen_part){b->words, nwords(b) * 8, true};
+    *body = (struct seen_native_body){.parts = part, .count = 1};
+    *h = (struct seen_native){.hash = &seen_hash_u64,
+                              .items = seen_bitmap_count(b)};
+    h->plan = (seen_plan){
+        .kind = SEEN_BITMAP, .hashes = 1, .items = b->bits, .bits = b->bits};
+    return seen_native_layout(h, body);
+}
+
 seen_status seen_bitmap_save(const seen_bitmap *b, void *buf, size_t cap,
                              size_t *len)
 {
-    uint64_t need;
+    struct seen_native h;
+    struct seen_native_body body;
+    struct seen_part part;
     if (!len || (cap && !buf)) return SEEN_INVALID;
-    if (!seen_native_measure(b->bits, &need)) return SEEN_INVALID;
-    *len = (size_t)need;
-    if (cap < need) return SEEN_SHORT;
-    seen_native_write(SEEN_NATIVE_BITMAP, b->words, b->bits, buf);
+    if (!describe(b, &h, &body, &part)) return SEEN_INVALID;
+    *len = (size_t)(h.payload_offset + h.payload_len);
+    if (cap < *len) return SEEN_SHORT;
+    seen_native_head(&h, &body, buf);
+    seen_native_put_part(&part, (uint8_t *)buf + h.payload_offset);
     return SEEN_OK;
 }
 
+/* The header of a bitmap, and no bits past its bound. */
 static seen_status read_header(const void *buf, size_t len,
-                               struct seen_native *header)
+                               struct seen_native *h)
 {
     if (!buf) return SEEN_INVALID;
-    seen_status status = seen_native_read(buf, len, header);
+    seen_status status = seen_native_read(buf, len, h);
     if (status != SEEN_OK) return status;
-    return header->kind == SEEN_NATIVE_BITMAP ? SEEN_OK : SEEN_UNSUPPORTED;
+    if (h->plan.kind != SEEN_BITMAP) return SEEN_UNSUPPORTED;
+    if (h->flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
+    if (!seen_bitmap_ops.plan_read(&h->plan) || h->hash != &seen_hash_u64)
+        return SEEN_CORRUPT;
+    if (h->listed_len) return SEEN_UNSUPPORTED;
+    struct seen_part part = {.len = seen_words_for(h->plan.bits) * 8};
+    if (h->state_len || seen_part_room(&part) != h->payload_len)
+        return SEEN_CORRUPT;
+    const uint8_t *payload = (const uint8_t *)buf + h->payload_offset;
+    uint64_t last = seen_get_le64(payload + part.len - 8);
+    if (h->plan.bits % 64 && last >> (h->plan.bits % 64)) return SEEN_CORRUPT;
+    return seen_native_check_extra(buf, h);
+}
+
+/* As many members as the header says, and nothing behind the last word. */
+static bool payload_fits(const uint8_t *payload, const struct seen_native *h)
+{
+    uint64_t words = seen_words_for(h->plan.bits), count = 0, behind = 0;
+    for (uint64_t i = 0; i < h->payload_len / 8; i++) {
+        uint64_t word = seen_get_le64(payload + 8 * i);
+        if (i < words)
+            count += seen_popcount64(word);
+        else
+            behind |= word;
+    }
+    return count == h->items && behind == 0;
+}
+
+static seen_status read_and_verify(const void *buf, size_t len,
+                                   struct seen_native *h)
+{
+    uint64_t block;
+    seen_status status = read_header(buf, len, h);
+    if (status == SEEN_OK) status = seen_native_verify(buf, h, &block);
+    if (status != SEEN_OK) return status;
+    const uint8_t *payload = (const uint8_t *)buf + h->payload_offset;
+    return payload_fits(payload, h) ? SEEN_OK : SEEN_CORRUPT;
 }
 
 seen_status seen_bitmap_verify(const void *buf, size_t len)
 {
-    struct seen_native header;
-    seen_status status = read_header(buf, len, &header);
-    return status == SEEN_OK ? seen_native_verify(buf, &header) : status;
+    struct seen_native h;
+    return read_and_verify(buf, len, &h);
 }
 
 seen_status seen_bitmap_load(seen_bitmap **b, const void *buf, size_t len,
                              const seen_allocator *allocator)
 {
     if (!b) return SEEN_INVALID;
-    struct seen_native header;
-    seen_status status = read_header(buf, len, &header);
-    if (status == SEEN_OK) status = seen_native_verify(buf, &header);
+    struct seen_native h;
+    seen_status status = read_and_verify(buf, len, &h);
     if (status != SEEN_OK) return status;
-
     seen_bitmap *made;
-    status = seen_bitmap_new(&made, header.bits, allocator);
+    status = seen_bitmap_new(&made, h.plan.bits, allocator);
     if (status != SEEN_OK) return status;
-    const uint8_t *payload = (const uint8_t *)buf + header.payload_offset;
-    for (uint64_t i = 0; i < nwords(made); i++)
-        made->words[i] = seen_get_le64(payload + 8 * i);
+    struct seen_part part = {made->words, nwords(made) * 8, true};
+    seen_native_get_part(&part, (const uint8_t *)buf + h.payload_offset);
     *b = made;
     return SEEN_OK;
 }
@@ -215,19 +264,19 @@ seen_status seen_bitmap_view(seen_bitmap **b, const void *buf, size_t len)
 {
     if (!SEEN_LITTLE_ENDIAN) return SEEN_UNSUPPORTED;
     if (!b || (uintptr_t)buf % 8) return SEEN_INVALID;
-    struct seen_native header;
-    seen_status status = read_header(buf, len, &header);
+    struct seen_native h;
+    seen_status status = read_header(buf, len, &h);
     if (status != SEEN_OK) return status;
 
     seen_allocator a = seen_allocator_or_default(NULL);
     seen_bitmap *made = seen_alloc_zeroed(&a, sizeof *made);
     if (!made) return SEEN_NOMEM;
     /* Never written through: every call that writes refuses a view. */
-    *made = (seen_bitmap){
-        .words = (uint64_t *)((uintptr_t)buf + header.payload_offset),
-        .bits = header.bits,
-        .allocator = a,
-        .borrowed = true};
+    *made =
+        (seen_bitmap){.words = (uint64_t *)((uintptr_t)buf + h.payload_offset),
+                      .bits = h.plan.bits,
+                      .allocator = a,
+                      .borrowed = true};
     *b = made;
     return SEEN_OK;
 }

@@ -96,12 +96,14 @@ bool seen_maybe_hashed(const seen_filter *f, seen_hash hash)
 seen_status seen_add_hashed(seen_filter *f, seen_hash hash)
 {
     bool before;
+    if (f->frozen) return SEEN_UNSUPPORTED;
     return f->ops->add ? f->ops->add(f, hash) : f->ops->visit(f, hash, &before);
 }
 
 seen_status seen_remove_hashed(seen_filter *f, seen_hash hash)
 {
-    return f->ops->remove ? f->ops->remove(f, hash) : SEEN_UNSUPPORTED;
+    if (f->frozen || !f->ops->remove) return SEEN_UNSUPPORTED;
+    return f->ops->remove(f, hash);
 }
 
 uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash)
@@ -111,7 +113,7 @@ uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash)
 
 seen_status seen_visit_hashed(seen_filter *f, seen_hash hash, bool *before)
 {
-    return f->ops->visit(f, hash, before);
+    return f->frozen ? SEEN_UNSUPPORTED : f->ops->visit(f, hash, before);
 }
 
 bool seen_maybe(const seen_filter *f, const void *key, size_t len)
@@ -177,16 +179,19 @@ seen_status seen_merge(seen_filter *into, const seen_filter *from,
     if (!into || !from || (op != SEEN_UNION && op != SEEN_INTERSECTION))
         return SEEN_INVALID;
     if (!same_hash(into, from)) return SEEN_MISMATCH;
+    if (into->frozen) return SEEN_UNSUPPORTED;
     return into->ops->merge(into, from, op);
 }
 
 seen_status seen_reserve(seen_filter *f, uint64_t items)
 {
+    if (f->frozen) return SEEN_UNSUPPORTED;
     return f->ops->reserve ? f->ops->reserve(f, items) : SEEN_OK;
 }
 
 void seen_clear(seen_filter *f)
 {
+    if (f->frozen) return;
     if (f->ops->clear)
         f->ops->clear(f);
     else

@@ -1,26 +1,20 @@
 /*
- * dialect/native.c - our own container.
+ * dialect/native.c - the native container, version 1.
  *
- *     offset  size
- *     0       8     magic 89 53 45 45 4e 0d 0a 1a ("\x89SEEN\r\n\x1a")
- *     8       2     version, 1
- *     10      2     kind, 8 = bitmap
- *     12      4     flags, 0
- *     16      8     bits
- *     24      8     payload length in bytes: 8 * ceil(bits / 64)
- *     32      8     payload offset: header and checksums, rounded up to 64
- *     40      4     checksum block: payload bytes per checksum, 65536
- *     44      4     CRC32C of the checksum table
- *     48      76    reserved, 0
- *     124     4     CRC32C of bytes 0..123
- *     128     4*c   checksum table: CRC32C of each payload block, in order
- *             ...   0 up to the payload offset
- *             ...   payload: 64-bit words; bits past the end of the last are 0
+ *     0       256     (512)   (1024)
+ *     header | second header | checksums | state | listed | pad | payload ...
  *
- * All little-endian. The magic is PNG's idea: the first byte is not text, and
- * CR LF and ^Z show a transfer that rewrote line ends. The payload is aligned
- * for being used where it lies; per-block checksums let a huge file be opened
- * at once and checked piece by piece.
+ * docs/FORMAT.md has every offset. The idea: a reader that trusts nobody can
+ * decide from the header alone whether the length is right, and only then looks
+ * further; a payload that can be mapped is aligned for being used where it
+ * lies; a checksum for every 64 KiB lets a huge file be opened at once and
+ * checked piece by piece, and lets a writer who has changed three blocks
+ * compute three checksums.
+ *
+ * A saved filter has one header. A file that is changed where it lies has two,
+ * in sectors of their own, written in turn: whatever a power cut does to the
+ * one being written, the other one is whole. The valid one of the higher epoch
+ * counts.
  *
  * Nothing is read from outside before its place has been compared with the
  * bytes that are there, and everything derivable is derived and compared.
@@ -29,76 +23,189 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "bits/bitmap.h"
 
 #include <string.h>
 
-#define HEADER  128
-#define BLOCK   65536
 #define VERSION 1
+#define CRC_AT  (SEEN_HEADER_SIZE - 4)
 
 static const uint8_t magic[8] = {0x89, 'S', 'E', 'E', 'N', '\r', '\n', 0x1a};
+
+/* Numbers of hashes in the header; permanent. */
+static const char *const hash_names[] = {NULL, "xxh3-64", "xxh3-128",
+                                         "siphash-1-3-128", "u64"};
+
+#define HASHES (sizeof hash_names / sizeof *hash_names)
 
 static uint64_t round_up(uint64_t x, uint64_t to)
 {
     return (x + to - 1) / to * to;
 }
 
-static uint64_t payload_len(uint64_t bits)
+uint64_t seen_native_blocks(uint64_t payload_len)
 {
-    return seen_words_for(bits) * 8;
+    return round_up(payload_len, SEEN_BLOCK_SIZE) / SEEN_BLOCK_SIZE;
 }
 
-static uint64_t blocks(uint64_t len)
+uint64_t seen_part_room(const struct seen_part *part)
 {
-    return round_up(len, BLOCK) / BLOCK;
+    return round_up(part->len, SEEN_LINE_SIZE);
 }
 
-static uint64_t payload_offset(uint64_t bits)
+uint64_t seen_secret_check(const uint8_t secret[16])
 {
-    return round_up(HEADER + 4 * blocks(payload_len(bits)), SEEN_LINE_SIZE);
+    return seen_hash_siphash13.one(secret, "seen: which secret", 18).lo;
 }
 
-bool seen_native_measure(uint64_t bits, uint64_t *len)
+/* Where things are; false if that is beyond all memory. */
+static bool place(struct seen_native *h)
 {
-    if (bits > SEEN_BITMAP_MAX) return false;
-    *len = payload_offset(bits) + payload_len(bits);
-    return *len <= PTRDIFF_MAX;
+    const uint64_t most = (uint64_t)1 << 50;
+    if (h->payload_len == 0 || h->payload_len > most ||
+        h->payload_len % SEEN_LINE_SIZE)
+        return false;
+    h->table_offset =
+        h->flags & SEEN_NATIVE_TWO ? 2 * SEEN_HEADER_STRIDE : SEEN_HEADER_SIZE;
+    uint64_t table = 4 * seen_native_blocks(h->payload_len);
+    uint64_t end = h->table_offset + table + h->state_len + h->listed_len;
+    h->payload_offset = round_up(end, SEEN_LINE_SIZE);
+    return h->payload_offset + h->payload_len <= PTRDIFF_MAX;
+}
+
+bool seen_native_layout(struct seen_native *h, const struct seen_native_body *b)
+{
+    h->payload_len = 0;
+    for (uint32_t i = 0; i < b->count; i++)
+        h->payload_len += seen_part_room(&b->parts[i]);
+    return place(h);
 }
 
 /* ---- Write -------------------------------------------------------------- */
 
-static void put_words(uint8_t *to, const uint64_t *words, uint64_t n)
+static uint16_t hash_number(const struct seen_hash_fn *hash)
 {
-    for (uint64_t i = 0; i < n; i++)
-        seen_put_le64(to + 8 * i, words[i]);
+    for (uint16_t i = 1; i < HASHES; i++)
+        if (strcmp(hash_names[i], hash->name) == 0) return i;
+    return 0;
 }
 
-static size_t block_len(uint64_t len, uint64_t block)
+void seen_native_put(const struct seen_native *h, uint8_t *to)
 {
-    return (size_t)seen_min64(BLOCK, len - block * BLOCK);
+    uint64_t fpp;
+    memcpy(&fpp, &h->plan.fpp, sizeof fpp);
+    memset(to, 0, SEEN_HEADER_SIZE);
+    memcpy(to, magic, sizeof magic);
+    seen_put_le16(to + 8, VERSION);
+    seen_put_le16(to + 10, (uint16_t)h->plan.kind);
+    seen_put_le32(to + 12, h->flags);
+    seen_put_le64(to + 16, h->plan.items);
+    seen_put_le64(to + 24, h->plan.bits);
+    seen_put_le64(to + 32, fpp);
+    seen_put_le32(to + 40, h->plan.hashes);
+    seen_put_le32(to + 44, h->plan.width);
+    seen_put_le16(to + 48, hash_number(h->hash));
+    seen_put_le16(to + 50, (uint16_t)h->listed_policy);
+    seen_put_le32(to + 52, SEEN_BLOCK_SIZE);
+    seen_put_le64(to + 56, h->items);
+    if (!(h->flags & SEEN_NATIVE_APART)) memcpy(to + 64, h->secret, 16);
+    seen_put_le64(to + 80, h->secret_check);
+    seen_put_le64(to + 88, h->payload_offset);
+    seen_put_le64(to + 96, h->payload_len);
+    seen_put_le32(to + 104, h->state_len);
+    seen_put_le32(to + 108, h->listed_len);
+    seen_put_le32(to + 112, h->table_crc);
+    seen_put_le32(to + 116, h->extra_crc);
+    seen_put_le64(to + 120, h->id);
+    seen_put_le64(to + 128, h->epoch);
+    seen_put_le64(to + 136, h->sequence);
+    seen_put_le32(to + CRC_AT, seen_crc32c(0, to, CRC_AT));
 }
 
-void seen_native_write(uint32_t kind, const uint64_t *words, uint64_t bits,
-                       uint8_t *buf)
-{
-    uint64_t len = payload_len(bits), offset = payload_offset(bits);
-    uint8_t *table = buf + HEADER;
-    memset(buf, 0, (size_t)offset);
-    put_words(buf + offset, words, len / 8);
-    for (uint64_t i = 0; i < blocks(len); i++)
-        seen_put_le32(table + 4 * i, seen_crc32c(0, buf + offset + i * BLOCK,
-                                                 block_len(len, i)));
+/* Feeds the payload, as it will lie in the file, through the checksums. */
+struct summing {
+    uint8_t *table;
+    uint32_t crc;
+    uint64_t in_block;
+};
 
-    memcpy(buf, magic, sizeof magic);
-    seen_put_le16(buf + 8, VERSION);
-    seen_put_le16(buf + 10, (uint16_t)kind);
-    seen_put_le64(buf + 16, bits);
-    seen_put_le64(buf + 24, len);
-    seen_put_le64(buf + 32, offset);
-    seen_put_le32(buf + 40, BLOCK);
-    seen_put_le32(buf + 44, seen_crc32c(0, table, (size_t)(4 * blocks(len))));
-    seen_put_le32(buf + 124, seen_crc32c(0, buf, 124));
+static void end_block(struct summing *s)
+{
+    seen_put_le32(s->table, s->crc);
+    s->table += 4;
+    s->crc = 0;
+    s->in_block = 0;
+}
+
+static void sum(struct summing *s, const uint8_t *bytes, uint64_t len)
+{
+    while (len > 0) {
+        uint64_t now = seen_min64(len, SEEN_BLOCK_SIZE - s->in_block);
+        s->crc = seen_crc32c(s->crc, bytes, (size_t)now);
+        s->in_block += now;
+        bytes += now;
+        len -= now;
+        if (s->in_block == SEEN_BLOCK_SIZE) end_block(s);
+    }
+}
+
+static void sum_part(struct summing *s, const struct seen_part *part)
+{
+    static const uint8_t zeros[SEEN_LINE_SIZE];
+    if (SEEN_LITTLE_ENDIAN || !part->words) {
+        sum(s, part->at, part->len);
+    } else {
+        const uint64_t *words = part->at;
+        for (uint64_t i = 0; i < part->len / 8; i++) {
+            uint8_t bytes[8];
+            seen_put_le64(bytes, words[i]);
+            sum(s, bytes, 8);
+        }
+    }
+    sum(s, zeros, seen_part_room(part) - part->len);
+}
+
+void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
+                      uint8_t *head)
+{
+    uint64_t table_len = 4 * seen_native_blocks(h->payload_len);
+    uint8_t *table = head + h->table_offset, *extra = table + table_len;
+    memset(head, 0, (size_t)h->payload_offset);
+
+    struct summing s = {.table = table};
+    for (uint32_t i = 0; i < b->count; i++)
+        sum_part(&s, &b->parts[i]);
+    if (s.in_block) end_block(&s);
+    if (h->state_len) memcpy(extra, b->state, h->state_len);
+    if (h->listed_len) memcpy(extra + h->state_len, b->listed, h->listed_len);
+
+    h->table_crc = seen_crc32c(0, table, (size_t)table_len);
+    h->extra_crc = seen_crc32c(0, extra, h->state_len + h->listed_len);
+    seen_native_put(h, head);
+    if (h->flags & SEEN_NATIVE_TWO)
+        memcpy(head + SEEN_HEADER_STRIDE, head, SEEN_HEADER_SIZE);
+}
+
+void seen_native_put_part(const struct seen_part *part, uint8_t *to)
+{
+    if (SEEN_LITTLE_ENDIAN || !part->words) {
+        memcpy(to, part->at, (size_t)part->len);
+    } else {
+        const uint64_t *words = part->at;
+        for (uint64_t i = 0; i < part->len / 8; i++)
+            seen_put_le64(to + 8 * i, words[i]);
+    }
+    memset(to + part->len, 0, (size_t)(seen_part_room(part) - part->len));
+}
+
+void seen_native_get_part(const struct seen_part *part, const uint8_t *from)
+{
+    if (SEEN_LITTLE_ENDIAN || !part->words) {
+        memcpy(part->at, from, (size_t)part->len);
+        return;
+    }
+    uint64_t *words = part->at;
+    for (uint64_t i = 0; i < part->len / 8; i++)
+        words[i] = seen_get_le64(from + 8 * i);
 }
 
 /* ---- Read --------------------------------------------------------------- */
@@ -110,52 +217,155 @@ static bool all_zero(const uint8_t *p, uint64_t n)
     return true;
 }
 
-seen_status seen_native_read(const uint8_t *buf, size_t len,
-                             struct seen_native *out)
+static const struct seen_hash_fn *hash_numbered(uint32_t number)
 {
-    /* 1. Is it ours, and of this version? */
-    if (len < HEADER || memcmp(buf, magic, sizeof magic) != 0)
-        return SEEN_CORRUPT;
-    if (seen_get_le16(buf + 8) > VERSION) return SEEN_NEWER;
-    if (seen_get_le32(buf + 124) != seen_crc32c(0, buf, 124))
-        return SEEN_CORRUPT;
-    if (seen_get_le16(buf + 8) != VERSION) return SEEN_CORRUPT;
+    const struct seen_hash_fn *hash;
+    if (number == 0 || number >= HASHES) return NULL;
+    for (size_t i = 0; (hash = seen_hash_at(i)); i++)
+        if (strcmp(hash->name, hash_names[number]) == 0) return hash;
+    return NULL;
+}
 
-    /* 2. Does the header agree with itself and with the length? */
-    uint64_t bits = seen_get_le64(buf + 16);
-    uint64_t whole;
-    if (bits == 0 || !seen_native_measure(bits, &whole)) return SEEN_CORRUPT;
-    uint64_t payload = payload_len(bits), offset = payload_offset(bits);
-    if (len != whole || seen_get_le64(buf + 24) != payload ||
-        seen_get_le64(buf + 32) != offset || seen_get_le32(buf + 40) != BLOCK)
+/* 0 to 1, as bits: so that -0, which is equal to 0, is not the same. */
+static bool sensible_rate(uint64_t bits)
+{
+    return bits <= (uint64_t)0x3ff << 52;
+}
+
+/* The secret is there, or left out, as the flags say; where there is none, a
+ * seed of 8 bytes, if the hash reads it. */
+static bool secret_fits(const struct seen_native *h)
+{
+    bool keyed = h->flags & SEEN_NATIVE_KEYED,
+         apart = h->flags & SEEN_NATIVE_APART;
+    if (keyed != h->hash->keyed || (apart && !keyed)) return false;
+    if (apart) return all_zero(h->secret, 16);
+    uint32_t seed = keyed ? 16 : h->hash->plain ? 0 : 8;
+    if (!all_zero(h->secret + seed, 16 - seed)) return false;
+    return h->secret_check == (keyed ? seen_secret_check(h->secret) : 0);
+}
+
+/* A list has a policy, and the other way round. */
+static bool list_fits(const struct seen_native *h)
+{
+    return h->listed_policy <= 2 && !h->listed_policy == !h->listed_len;
+}
+
+/* Only a file store has two headers, and only such a file has a history. */
+static bool history_fits(const struct seen_native *h)
+{
+    return h->flags & SEEN_NATIVE_TWO || !(h->id | h->epoch | h->sequence);
+}
+
+seen_status seen_native_get(const uint8_t *from, size_t len,
+                            struct seen_native *h)
+{
+    /* 1. Is it ours, whole, and of this version? */
+    if (len < SEEN_HEADER_SIZE || memcmp(from, magic, sizeof magic) != 0)
         return SEEN_CORRUPT;
-    if (seen_get_le32(buf + 12) != 0 || !all_zero(buf + 48, 76))
+    if (seen_get_le16(from + 8) > VERSION) return SEEN_NEWER;
+    if (seen_get_le32(from + CRC_AT) != seen_crc32c(0, from, CRC_AT) ||
+        seen_get_le16(from + 8) != VERSION)
         return SEEN_CORRUPT;
 
-    /* 3. The padding, and the bits past the end. */
-    uint64_t table_end = HEADER + 4 * blocks(payload);
-    if (!all_zero(buf + table_end, offset - table_end)) return SEEN_CORRUPT;
-    uint64_t last = seen_get_le64(buf + whole - 8);
-    if (bits % 64 && last >> (bits % 64)) return SEEN_CORRUPT;
+    /* 2. The fields. */
+    *h = (struct seen_native){
+        .flags = seen_get_le32(from + 12),
+        .hash = hash_numbered(seen_get_le16(from + 48)),
+        .listed_policy = seen_get_le16(from + 50),
+        .items = seen_get_le64(from + 56),
+        .secret_check = seen_get_le64(from + 80),
+        .state_len = seen_get_le32(from + 104),
+        .listed_len = seen_get_le32(from + 108),
+        .payload_len = seen_get_le64(from + 96),
+        .table_crc = seen_get_le32(from + 112),
+        .extra_crc = seen_get_le32(from + 116),
+        .id = seen_get_le64(from + 120),
+        .epoch = seen_get_le64(from + 128),
+        .sequence = seen_get_le64(from + 136),
+    };
+    h->plan = (seen_plan){.kind = (seen_kind)seen_get_le16(from + 10),
+                          .items = seen_get_le64(from + 16),
+                          .bits = seen_get_le64(from + 24),
+                          .hashes = seen_get_le32(from + 40),
+                          .width = seen_get_le32(from + 44)};
+    uint64_t fpp = seen_get_le64(from + 32);
+    memcpy(&h->plan.fpp, &fpp, sizeof fpp);
+    memcpy(h->secret, from + 64, 16);
 
-    *out = (struct seen_native){.kind = seen_get_le16(buf + 10),
-                                .bits = bits,
-                                .payload_offset = offset,
-                                .payload_len = payload};
+    /* 3. Do they agree with each other? */
+    if (!h->hash || h->flags & ~SEEN_NATIVE_FLAGS || !secret_fits(h) ||
+        !list_fits(h) || !history_fits(h) || h->state_len > SEEN_STATE_MAX ||
+        !sensible_rate(fpp) || seen_get_le32(from + 52) != SEEN_BLOCK_SIZE ||
+        !all_zero(from + 144, CRC_AT - 144))
+        return SEEN_CORRUPT;
+    h->plan.hash_bits = h->hash->bits;
+    if (!place(h) || seen_get_le64(from + 88) != h->payload_offset)
+        return SEEN_CORRUPT;
     return SEEN_OK;
 }
 
-seen_status seen_native_verify(const uint8_t *buf,
-                               const struct seen_native *header)
+/* The padding between the parts of the head. */
+static bool padding_ok(const uint8_t *buf, const struct seen_native *h)
 {
-    const uint8_t *table = buf + HEADER;
-    const uint8_t *payload = buf + header->payload_offset;
-    uint64_t len = header->payload_len, n = blocks(len);
-    if (seen_get_le32(buf + 44) != seen_crc32c(0, table, (size_t)(4 * n)))
+    uint64_t end = h->table_offset + 4 * seen_native_blocks(h->payload_len) +
+                   h->state_len + h->listed_len;
+    const uint64_t gap = SEEN_HEADER_STRIDE - SEEN_HEADER_SIZE;
+    if (h->flags & SEEN_NATIVE_TWO &&
+        (!all_zero(buf + SEEN_HEADER_SIZE, gap) ||
+         !all_zero(buf + SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE, gap)))
+        return false;
+    return all_zero(buf + end, h->payload_offset - end);
+}
+
+seen_status seen_native_read(const uint8_t *buf, size_t len,
+                             struct seen_native *h)
+{
+    struct seen_native first, second;
+    seen_status a = seen_native_get(buf, len, &first), b = SEEN_CORRUPT;
+    if (a == SEEN_NEWER) return a;
+    bool two = a != SEEN_OK || first.flags & SEEN_NATIVE_TWO;
+    if (two && len >= SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE) {
+        b = seen_native_get(buf + SEEN_HEADER_STRIDE, len - SEEN_HEADER_STRIDE,
+                            &second);
+        if (b == SEEN_OK && !(second.flags & SEEN_NATIVE_TWO)) b = SEEN_CORRUPT;
+    }
+    if (a != SEEN_OK && b != SEEN_OK) return b == SEEN_NEWER ? b : a;
+
+    bool take_second =
+        b == SEEN_OK && (a != SEEN_OK || second.epoch > first.epoch);
+    *h = take_second ? second : first;
+    h->slot = take_second;
+    if (len != h->payload_offset + h->payload_len || !padding_ok(buf, h))
         return SEEN_CORRUPT;
-    for (uint64_t i = 0; i < n; i++)
-        if (seen_get_le32(table + 4 * i) !=
-            seen_crc32c(0, payload + i * BLOCK, block_len(len, i)))
-            return SEEN_CORRUPT;
+    return SEEN_OK;
+}
+
+seen_status seen_native_check_extra(const uint8_t *buf,
+                                    const struct seen_native *h)
+{
+    const uint8_t *extra =
+        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+    uint32_t crc = seen_crc32c(0, extra, h->state_len + h->listed_len);
+    return crc == h->extra_crc ? SEEN_OK : SEEN_CORRUPT;
+}
+
+seen_status seen_native_verify(const uint8_t *buf, const struct seen_native *h,
+                               uint64_t *block)
+{
+    const uint8_t *table = buf + h->table_offset;
+    const uint8_t *payload = buf + h->payload_offset;
+    uint64_t n = seen_native_blocks(h->payload_len);
+    *block = UINT64_MAX;
+    if (seen_crc32c(0, table, (size_t)(4 * n)) != h->table_crc)
+        return SEEN_CORRUPT;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t left = h->payload_len - i * SEEN_BLOCK_SIZE;
+        uint32_t crc = seen_crc32c(0, payload + i * SEEN_BLOCK_SIZE,
+                                   (size_t)seen_min64(left, SEEN_BLOCK_SIZE));
+        if (crc == seen_get_le32(table + 4 * i)) continue;
+        *block = i;
+        return SEEN_CORRUPT;
+    }
     return SEEN_OK;
 }

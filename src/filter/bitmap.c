@@ -99,7 +99,7 @@ static bool bitmap_plan_read(seen_plan *plan)
 {
     if (plan->bits == 0 || plan->bits > SEEN_BITMAP_MAX ||
         plan->items != plan->bits || plan->hashes != 1 || plan->width != 0 ||
-        plan->hash_bits != 64)
+        plan->hash_bits != 64 || plan->fpp > 0)
         return false;
     cost(plan, plan->bits);
     return true;

@@ -228,6 +228,17 @@ static seen_status blocked_visit_many(seen_filter *f, const seen_hash *h,
     return SEEN_OK;
 }
 
+static uint32_t blocked_touches(const seen_filter *f, seen_hash h, uint64_t *at)
+{
+    const struct seen_lines *lines = &peek(f)->lines;
+    struct seen_probe p = seen_probe_of(h, lines->wide);
+    for (uint32_t r = 0; r < lines->regions; r++) {
+        uint64_t *line = seen_lines_at(lines, r, seen_probe_word(p, r));
+        at[r] = (uint64_t)(line - lines->words) * 8;
+    }
+    return lines->regions;
+}
+
 /* ---- Whole filters ------------------------------------------------------ */
 
 /*
@@ -304,6 +315,7 @@ const struct seen_filter_ops seen_blocked_ops = {
     .prefetch = blocked_prefetch,
     .maybe_many = blocked_maybe_many,
     .visit_many = blocked_visit_many,
+    .touches = blocked_touches,
     .merge = blocked_merge,
     .equal = blocked_equal,
     .info = blocked_info,

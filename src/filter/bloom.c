@@ -255,6 +255,15 @@ static seen_status bloom_visit_many(seen_filter *f, const seen_hash *h,
     return SEEN_OK;
 }
 
+static uint32_t bloom_touches(const seen_filter *f, seen_hash h, uint64_t *at)
+{
+    const struct bloom *b = peek(f);
+    struct seen_probe p = seen_probe_of(h, b->wide);
+    for (uint32_t i = 0; i < b->hashes; i++)
+        at[i] = seen_probe_position(p, i, b->bits) / 8;
+    return b->hashes;
+}
+
 /* ---- Whole filters ------------------------------------------------------ */
 
 static seen_status bloom_merge(seen_filter *into, const seen_filter *from,
@@ -300,6 +309,7 @@ const struct seen_filter_ops seen_bloom_ops = {
     .prefetch = bloom_prefetch,
     .maybe_many = bloom_maybe_many,
     .visit_many = bloom_visit_many,
+    .touches = bloom_touches,
     .merge = bloom_merge,
     .equal = bloom_equal,
     .info = bloom_info,

@@ -44,6 +44,8 @@ struct seen_part {
     bool words;   /* 64-bit numbers; otherwise bytes */
 };
 
+#define SEEN_MOST_TOUCHED 64
+
 #define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
 
 struct seen_filter_ops {
@@ -100,6 +102,11 @@ struct seen_filter_ops {
     /* before may be NULL, which means add; *done is always written. */
     seen_status (*visit_many)(seen_filter *f, const seen_hash *h, size_t n,
                               size_t ahead, bool *before, size_t *done);
+
+    /* NULL, unless an add sets bits of part 0 and does nothing else, so that it
+     * can be done in a file that others have mapped: the bytes that it touches,
+     * at most SEEN_MOST_TOUCHED, and how many. */
+    uint32_t (*touches)(const seen_filter *f, seen_hash h, uint64_t *at);
 
     /* Room for so many keys in all; NULL: the size is fixed. */
     seen_status (*reserve)(seen_filter *f, uint64_t items);

@@ -188,7 +188,7 @@ static void random_damage_is_survived(void **state)
         struct bytes d = save(b);
         uint64_t wounds = 1 + test_below(&r, 4);
         for (uint64_t j = 0; j < wounds; j++) {
-            uint64_t at = test_below(&r, test_below(&r, 2) ? 128 : d.len);
+            uint64_t at = test_below(&r, test_below(&r, 2) ? 256 : d.len);
             static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff};
             d.at[at] = test_below(&r, 2) ? (uint8_t)test_next(&r)
                                          : edges[test_below(&r, 5)];

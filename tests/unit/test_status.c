@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const seen_status all[] = {
-    SEEN_OK,          SEEN_NOMEM,  SEEN_INVALID, SEEN_FULL,
-    SEEN_UNSUPPORTED, SEEN_ABSENT, SEEN_CORRUPT, SEEN_NEWER,
-    SEEN_SHORT,       SEEN_IO,     SEEN_BUSY,    SEEN_MISMATCH};
+    SEEN_OK,     SEEN_NOMEM,    SEEN_INVALID,  SEEN_FULL,  SEEN_UNSUPPORTED,
+    SEEN_ABSENT, SEEN_CORRUPT,  SEEN_NEWER,    SEEN_SHORT, SEEN_IO,
+    SEEN_BUSY,   SEEN_MISMATCH, SEEN_NO_SECRET};
 
 #define COUNT (sizeof all / sizeof *all)
 

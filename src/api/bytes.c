@@ -1,0 +1,221 @@
+/* api/bytes.c - seen_save(), seen_load(), seen_view(): see dialect/native.c for
+ * the format. */
+#include "api/bytes.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+
+#include <string.h>
+
+/* ---- Save --------------------------------------------------------------- */
+
+seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
+                            struct seen_saved *out)
+{
+    bool keyed = f->hash->keyed;
+    if (flags & SEEN_NATIVE_APART && !keyed) return SEEN_INVALID;
+    struct seen_native *h = &out->header;
+    *h = (struct seen_native){.plan = f->plan,
+                              .flags = flags | (keyed ? SEEN_NATIVE_KEYED : 0),
+                              .hash = f->hash,
+                              .items = f->items};
+    memcpy(h->secret, f->secret, sizeof h->secret);
+    if (keyed) h->secret_check = seen_secret_check(f->secret);
+
+    out->body =
+        (struct seen_native_body){.state = out->state, .parts = out->parts};
+    if (f->ops->save_state)
+        h->state_len = (uint32_t)f->ops->save_state(f, out->state);
+    while (out->body.count < SEEN_MAX_PARTS &&
+           f->ops->part(f, out->body.count, &out->parts[out->body.count]))
+        out->body.count++;
+    return seen_native_layout(h, &out->body) ? SEEN_OK : SEEN_INVALID;
+}
+
+seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
+                      size_t cap, size_t *len)
+{
+    if (!f || !len || (cap && !buf) || flags & ~SEEN_SECRET_APART)
+        return SEEN_INVALID;
+    struct seen_saved saved;
+    seen_status status = seen_saved_from(
+        f, flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0, &saved);
+    if (status != SEEN_OK) return status;
+    struct seen_native *h = &saved.header;
+    *len = (size_t)(h->payload_offset + h->payload_len);
+    if (cap < *len) return SEEN_SHORT;
+
+    uint8_t *to = buf;
+    seen_native_head(h, &saved.body, to);
+    to += h->payload_offset;
+    for (uint32_t i = 0; i < saved.body.count; i++) {
+        seen_native_put_part(&saved.parts[i], to);
+        to += seen_part_room(&saved.parts[i]);
+    }
+    return SEEN_OK;
+}
+
+/* ---- Load --------------------------------------------------------------- */
+
+const uint8_t seen_any_secret[16] = {0};
+
+static seen_status choose_secret(const struct seen_native *h,
+                                 const uint8_t *given, uint8_t secret[16])
+{
+    memcpy(secret, h->secret, 16);
+    if (given == seen_any_secret) return SEEN_OK;
+    if (!given) return h->flags & SEEN_NATIVE_APART ? SEEN_NO_SECRET : SEEN_OK;
+    bool right = h->flags & SEEN_NATIVE_KEYED &&
+                 seen_secret_check(given) == h->secret_check;
+    if (!right) return SEEN_MISMATCH;
+    memcpy(secret, given, 16);
+    return SEEN_OK;
+}
+
+/* The common part of the filter, and whether its kind could be like this. */
+static seen_status read_common(const struct seen_native *h,
+                               const uint8_t *given, seen_filter *common)
+{
+    bool keyed = h->flags & SEEN_NATIVE_KEYED;
+    *common = (seen_filter){.ops = seen_kinds_find(h->plan.kind),
+                            .hash = h->hash,
+                            .flags = keyed ? SEEN_KEYED : 0,
+                            .plan = h->plan,
+                            .items = h->items};
+    if (!common->ops) return SEEN_UNSUPPORTED;
+    if (common->flags & ~common->ops->flags ||
+        h->hash != seen_kind_hash(common->ops, keyed, h->hash->bits) ||
+        !common->ops->plan_read(&common->plan))
+        return SEEN_CORRUPT;
+    return choose_secret(h, given, common->secret);
+}
+
+/* The kind's own numbers; then the parts must be as long as the payload. */
+static bool read_state(seen_filter *f, const uint8_t *buf,
+                       const struct seen_native *h)
+{
+    const uint8_t *state =
+        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+    f->ops->shape(f);
+    if (f->ops->load_state ? !f->ops->load_state(f, state, h->state_len)
+                           : h->state_len > 0)
+        return false;
+    uint64_t sum = 0;
+    struct seen_part part;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
+        if (i == SEEN_MAX_PARTS || part.len == 0 || part.len > h->payload_len)
+            return false;
+        sum += seen_part_room(&part);
+    }
+    return sum == h->payload_len;
+}
+
+static void use_parts_there(seen_filter *f, const uint8_t *payload)
+{
+    struct seen_part part;
+    f->borrowed = true;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
+        /* Only written through by a store that has mapped it for that. */
+        f->ops->place(f, i, (void *)(uintptr_t)payload);
+        payload += seen_part_room(&part);
+    }
+}
+
+static seen_status copy_parts(seen_filter *f, const uint8_t *payload)
+{
+    seen_status status = seen_parts_open(f);
+    struct seen_part part;
+    for (uint32_t i = 0; status == SEEN_OK && f->ops->part(f, i, &part); i++) {
+        seen_native_get_part(&part, payload);
+        payload += seen_part_room(&part);
+    }
+    return status;
+}
+
+seen_status seen_restore(seen_filter **out, const uint8_t *buf,
+                         const struct seen_native *h,
+                         enum seen_restore_mode mode, const uint8_t *secret,
+                         const seen_allocator *allocator)
+{
+    /* 1. Everything that can be checked without memory. */
+    seen_filter common;
+    uint64_t block;
+    seen_status status = read_common(h, secret, &common);
+    if (status == SEEN_OK) status = seen_native_check_extra(buf, h);
+    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
+        status = seen_native_verify(buf, h, &block);
+    if (status != SEEN_OK) return status;
+    if (mode != SEEN_RESTORE_COPY && !SEEN_LITTLE_ENDIAN)
+        return SEEN_UNSUPPORTED;
+    if (mode == SEEN_RESTORE_MAP && !common.ops->touches)
+        return SEEN_UNSUPPORTED;
+
+    /* 2. The state. */
+    seen_allocator a = seen_allocator_or_default(allocator);
+    size_t size = common.ops->state_size;
+    seen_filter *f = seen_alloc_zeroed(&a, size);
+    if (!f) return SEEN_NOMEM;
+    *f = common;
+    f->allocator = a;
+    if (!read_state(f, buf, h)) {
+        seen_release(&a, f, size);
+        return SEEN_CORRUPT;
+    }
+
+    /* 3. The parts. */
+    const uint8_t *payload = buf + h->payload_offset;
+    if (mode == SEEN_RESTORE_COPY) {
+        status = copy_parts(f, payload);
+        if (status != SEEN_OK) {
+            seen_release(&a, f, size);
+            return status;
+        }
+    } else {
+        use_parts_there(f, payload);
+    }
+    f->frozen = mode == SEEN_RESTORE_VIEW;
+    if (!f->frozen && f->ops->parts_ok && !f->ops->parts_ok(f)) {
+        seen_free(f);
+        return SEEN_CORRUPT;
+    }
+    *out = f;
+    return SEEN_OK;
+}
+
+static seen_status load(seen_filter **f, const void *buf, size_t len,
+                        enum seen_restore_mode mode, const uint8_t *secret,
+                        const seen_allocator *allocator)
+{
+    if (!f || !buf) return SEEN_INVALID;
+    struct seen_native h;
+    seen_status status = seen_native_read(buf, len, &h);
+    if (status != SEEN_OK) return status;
+    if (h.flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
+    return seen_restore(f, buf, &h, mode, secret, allocator);
+}
+
+seen_status seen_load(seen_filter **f, const void *buf, size_t len,
+                      const uint8_t *secret, const seen_allocator *allocator)
+{
+    if (allocator && (!allocator->alloc || !allocator->release))
+        return SEEN_INVALID;
+    return load(f, buf, len, SEEN_RESTORE_COPY, secret, allocator);
+}
+
+seen_status seen_view(seen_filter **f, const void *buf, size_t len,
+                      const uint8_t *secret)
+{
+    if ((uintptr_t)buf % SEEN_LINE_SIZE) return SEEN_INVALID;
+    return load(f, buf, len, SEEN_RESTORE_VIEW, secret, NULL);
+}
+
+seen_status seen_verify(const void *buf, size_t len)
+{
+    if (!buf) return SEEN_INVALID;
+    struct seen_native h;
+    uint64_t block;
+    seen_status status = seen_native_read(buf, len, &h);
+    if (status == SEEN_OK) status = seen_native_check_extra(buf, &h);
+    if (status == SEEN_OK) status = seen_native_verify(buf, &h, &block);
+    return status;
+}
