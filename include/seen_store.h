@@ -1,6 +1,7 @@
 /*
- * seen_store.h - what needs an operating system (libseen_store). The contract
- * of seen.h holds.
+ * seen_store.h - what survives: filters in files, secrets from the kernel. In
+ * libseen_store; the contract of seen.h holds here, except that these calls
+ * make system calls.
  */
 #ifndef SEEN_STORE_H
 #define SEEN_STORE_H
@@ -11,9 +12,101 @@
 extern "C" {
 #endif
 
-/* 16 bytes from the kernel's generator for seen_spec.key. SEEN_IO if it has
- * none; key is then unchanged, and nothing weaker is put in its place. */
+/* Fill `key` with 16 secret bytes for seen_spec.key, from the kernel's random
+ * generator and from nothing else: SEEN_IO, key untouched, if it has none. */
 SEEN_API seen_status seen_random_key(uint8_t key[16]);
+
+/* ---- A filter in a file ------------------------------------------------- */
+
+/*
+ * A filter file is the format of docs/FORMAT.md. Beside it, while a writer is
+ * at work or after it died, lies its journal: FILE.journal-<number>. The two
+ * belong together: copy or move a file only when there is no journal.
+ *
+ * One writer and any number of readers, in any processes. A reader sees the
+ * file as it was when it was opened, or newer. All calls on one store may run
+ * at once; the filter that seen_filter_store_filter() lends may be asked while
+ * nobody changes the store.
+ */
+typedef struct seen_filter_store seen_filter_store;
+
+typedef enum seen_store_mode {
+    SEEN_STORE_READ = 0, /* look, do not touch; the file is mapped */
+    SEEN_STORE_WRITE,    /* changes survive a crash of the program at once, a
+                            loss of power after _sync() or _close() */
+    SEEN_STORE_DURABLE   /* a change that returned SEEN_OK survives everything;
+                            threads that change at once share one sync */
+} seen_store_mode;
+
+typedef struct seen_store_options {
+    seen_store_mode mode;
+    uint32_t flags;          /* SEEN_SECRET_APART: when creating */
+    const uint8_t *secret;   /* 16 bytes, where it was kept apart */
+    const seen_spec *create; /* make the file if there is none; NULL: then it
+                                is SEEN_ABSENT */
+    uint64_t reserved[6];
+} seen_store_options;
+
+/* What happened, in numbers and in a sentence. Written by every call that takes
+ * one, whatever its status; may be NULL. */
+typedef struct seen_store_report {
+    uint64_t recovered_frames; /* of the journal, made part of the filter */
+    uint64_t recovered_keys;   /* in them */
+    uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
+    bool created;
+    bool recovered;    /* the last writer did not close it */
+    char problem[256]; /* "" or what is wrong, and where */
+    uint64_t reserved[4];
+} seen_store_report;
+
+/*
+ * SEEN_ABSENT   no such file, and nothing to create it from
+ * SEEN_BUSY     another writer has it
+ * SEEN_CORRUPT  damaged; seen_file_verify() says where
+ * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
+ */
+SEEN_API seen_status seen_filter_store_open(seen_filter_store **s,
+                                            const char *path,
+                                            const seen_store_options *options,
+                                            seen_store_report *report);
+
+/* Everything to disk, journal gone. The store is closed whatever the status;
+ * after SEEN_IO, what was acknowledged is still in file and journal. */
+SEEN_API seen_status seen_filter_store_close(seen_filter_store *s);
+
+/* Lent until the store is changed or closed. */
+SEEN_API const seen_filter *
+seen_filter_store_filter(const seen_filter_store *s);
+
+/* As the calls of seen.h without _store_. After a failed sync every change is
+ * SEEN_IO until the store is opened again: nobody knows what is on disk. */
+SEEN_API void seen_filter_store_maybe_many(seen_filter_store *s,
+                                           const seen_key *keys, size_t n,
+                                           bool *answers);
+SEEN_API seen_status seen_filter_store_add_many(seen_filter_store *s,
+                                                const seen_key *keys, size_t n,
+                                                size_t *added);
+SEEN_API seen_status seen_filter_store_visit_many(seen_filter_store *s,
+                                                  const seen_key *keys,
+                                                  size_t n, bool *before,
+                                                  size_t *visited);
+/* removed[i]: key i was there. */
+SEEN_API seen_status seen_filter_store_remove_many(seen_filter_store *s,
+                                                   const seen_key *keys,
+                                                   size_t n, bool *removed);
+/* Everything acknowledged is in the file itself afterwards. Happens by itself
+ * when the journal has grown long. */
+SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);
+
+/* Write a filter to `path`, beside it first, then renamed: whatever happens,
+ * there is the old file or the new one. SEEN_BUSY: a writer has the old one.
+ * flags: SEEN_SECRET_APART. */
+SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
+                                    uint32_t flags, seen_store_report *report);
+
+/* Compare every byte of a filter file with its checksums. */
+SEEN_API seen_status seen_file_verify(const char *path,
+                                      seen_store_report *report);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,1089 @@
+/*
+ * file.c - a filter in a file: mapped, journaled, checkpointed.
+ *
+ * Two ways to change one, after the kind:
+ *
+ *   in place   Kinds whose adds only set bits, in SEEN_STORE_DURABLE: the file
+ *              is mapped, shared, and bits are set there after their keys are
+ *              in the journal on disk. The kernel may write a page back at any
+ *              time: that does no harm, a bit too many is a "maybe" too many,
+ *              and its key is in the journal anyway.
+ *   beside     All others: the filter is in private memory; a checkpoint writes
+ *              PATH.new, syncs it and renames it to PATH.
+ *
+ * The life of a file, and what a power cut leaves at each step:
+ *
+ *   open       header: "journaled", epoch + 1        old header or new
+ *   change     journal: frame, sync; then apply      all frames that were synced
+ *   checkpoint checksums, bits, sync                 bits early, frames still there
+ *              header: sequence, epoch + 1, sync     old header and all frames, or
+ *              drop frames                           new header and none needed
+ *   close      checkpoint; header: not journaled; remove the journal
+ *
+ * Two headers lie in sectors of their own; the one of the lower epoch is the
+ * one that gets written. Whoever opens takes the valid one of the higher epoch
+ * and replays the frames behind its sequence number.
+ *
+ * Writers lock the file itself. A checkpoint beside locks the new file before
+ * the rename, so at any time whoever locks what PATH names has the lock.
+ *
+ * Worked example: a filter for 100 million keys, 126 MB. `seen add` with 1000
+ * keys writes 8 KB to the journal, syncs, sets 8000 bits, and at the end syncs
+ * the 1000 pages and checksums of at most 1000 blocks that these lie in.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "seen_store.h"
+
+#include "api/bytes.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "store/io.h"
+#include "store/journal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_ROOM     4096
+#define FRAME_KEYS    65536                /* hashes in one frame, at most */
+#define JOURNAL_BYTES ((uint64_t)64 << 20) /* then a checkpoint is due */
+#define PIECE         ((uint64_t)1 << 20)  /* written at once */
+#define ATTEMPTS      100 /* of a reader to catch a file between checkpoints */
+
+/* Frame types. */
+enum {
+    FRAME_ADD = 1,
+    FRAME_REMOVE = 2
+};
+
+struct seen_filter_store {
+    char *path;
+    size_t path_size;
+    seen_store_mode mode;
+    int fd; /* the file, locked by writers; -1: none */
+    struct seen_native header;
+    seen_filter *filter;
+    uint8_t *map; /* what the filter lies in, or NULL */
+    size_t map_len;
+    bool in_place;
+    uint8_t *dirty; /* a byte for each block whose checksum is out of date */
+    uint64_t blocks;
+
+    seen_journal *journal;
+    uint64_t applied; /* number of the last frame that is in the filter */
+    bool failed;      /* a sync failed: no more changes */
+    pthread_mutex_t lock;
+    pthread_cond_t turn; /* `applied` has moved on */
+};
+
+static const seen_allocator system_memory;
+
+/* ---- Reports ------------------------------------------------------------ */
+
+static void begin_report(seen_store_report *r)
+{
+    if (r) *r = (seen_store_report){0};
+}
+
+__attribute__((format(printf, 3, 4))) static seen_status
+problem(seen_store_report *r, seen_status status, const char *format, ...)
+{
+    int before = errno;
+    if (r && !r->problem[0]) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(r->problem, sizeof r->problem, format, args);
+        va_end(args);
+    }
+    errno = before;
+    return status;
+}
+
+/* A system call failed; the sentence says which and why. */
+static seen_status io_problem(seen_store_report *r, const char *what)
+{
+    return problem(r, SEEN_IO, "%s: %s", what, strerror(errno));
+}
+
+/* What the status of a container means, where the call did not say more. */
+static seen_status explain(seen_store_report *r, seen_status status)
+{
+    if (status == SEEN_CORRUPT)
+        return problem(r, status, "not a filter file, or damaged");
+    return problem(r, status, "%s", seen_strerror(status));
+}
+
+/* ---- Writing a whole file ----------------------------------------------- */
+
+static bool is_zero(const uint8_t *p, uint64_t len)
+{
+    return p[0] == 0 && memcmp(p, p + 1, (size_t)len - 1) == 0;
+}
+
+/* The file is all zeros so far: pieces that are zero need not be written. */
+static seen_status write_part(int fd, const struct seen_part *part,
+                              uint64_t offset)
+{
+    const uint8_t *from = part->at;
+    for (uint64_t at = 0; at < part->len; at += PIECE) {
+        uint64_t len = seen_min64(PIECE, part->len - at);
+        if (is_zero(from + at, len)) continue;
+        seen_status status =
+            seen_io_write_at(fd, from + at, (size_t)len, offset + at);
+        if (status != SEEN_OK) return status;
+    }
+    return SEEN_OK;
+}
+
+static seen_status write_parts(int fd, const struct seen_saved *s)
+{
+    uint64_t offset = s->header.payload_offset;
+    seen_status status = SEEN_OK;
+    for (uint32_t i = 0; status == SEEN_OK && i < s->body.count; i++) {
+        status = write_part(fd, &s->parts[i], offset);
+        offset += seen_part_room(&s->parts[i]);
+    }
+    return status;
+}
+
+/* The whole container into an empty file. */
+static seen_status write_container(int fd, struct seen_saved *s)
+{
+    const struct seen_native *h = &s->header;
+    if (!SEEN_LITTLE_ENDIAN) return SEEN_UNSUPPORTED;
+    uint8_t *head = seen_alloc_zeroed(&system_memory, h->payload_offset);
+    if (!head) return SEEN_NOMEM;
+    seen_native_head(&s->header, &s->body, head);
+    seen_status status =
+        seen_io_allocate(fd, h->payload_offset + h->payload_len);
+    if (status == SEEN_OK)
+        status = seen_io_write_at(fd, head, (size_t)h->payload_offset, 0);
+    if (status == SEEN_OK) status = write_parts(fd, s);
+    if (status == SEEN_OK) status = seen_io_sync(fd);
+    seen_release(&system_memory, head, h->payload_offset);
+    return status;
+}
+
+static bool same_file(const struct seen_stat *a, const struct seen_stat *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* Does `path` still name what the descriptor has open? */
+static bool still_there(const char *path, int fd)
+{
+    struct seen_stat by_name, by_fd;
+    return seen_os->stat(path, &by_name) == 0 &&
+           seen_os->fstat(fd, &by_fd) == 0 && same_file(&by_name, &by_fd);
+}
+
+/*
+ * Open and lock: SEEN_BUSY if somebody else has it. The file that was opened
+ * may have been replaced before it was locked; then it is tried again.
+ */
+static seen_status open_locked(const char *path, int flags, mode_t mode,
+                               int *out)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        int fd = seen_io_open(path, flags, mode);
+        if (fd < 0) return errno == ENOENT ? SEEN_ABSENT : SEEN_IO;
+        seen_status status = seen_io_lock(fd);
+        if (status != SEEN_OK) {
+            seen_io_close(fd);
+            return status;
+        }
+        if (still_there(path, fd)) {
+            *out = fd;
+            return SEEN_OK;
+        }
+        seen_io_close(fd);
+    }
+    return SEEN_BUSY;
+}
+
+static bool name_new(char *buf, const char *path)
+{
+    int len = snprintf(buf, PATH_ROOM, "%s.new", path);
+    if (len > 0 && len < PATH_ROOM) return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+/* Write beside and rename; *fd is the new file, locked. */
+static seen_status replace(const char *path, struct seen_saved *s, mode_t mode,
+                           int *fd, seen_store_report *r)
+{
+    char beside[PATH_ROOM];
+    if (!name_new(beside, path)) return io_problem(r, "name");
+    int to = -1;
+    seen_status status = open_locked(beside, O_RDWR | O_CREAT, mode, &to);
+    if (status == SEEN_BUSY)
+        return problem(r, status, "another program is writing %s",
+                       seen_io_base(beside));
+    if (status != SEEN_OK) return io_problem(r, "create beside");
+
+    status = seen_io_truncate(to, 0); /* what a crash may have left there */
+    if (status == SEEN_OK) status = write_container(to, s);
+    if (status != SEEN_OK) {
+        if (status == SEEN_IO) io_problem(r, "write");
+        goto fail;
+    }
+    if (seen_os->rename(beside, path) != 0) {
+        status = io_problem(r, "rename");
+        goto fail;
+    }
+    *fd = to;
+    status = seen_io_sync_dir(path);
+    return status == SEEN_OK ? status : io_problem(r, "sync directory");
+
+fail:;
+    int before = errno;
+    seen_os->unlink(beside);
+    errno = before;
+    seen_io_close(to);
+    return status;
+}
+
+/* A number that no other file has. */
+static seen_status random_id(uint64_t *id)
+{
+    uint8_t bytes[16];
+    seen_status status = seen_random_key(bytes);
+    if (status == SEEN_OK) *id = seen_get_le64(bytes) | 1;
+    return status;
+}
+
+/* A device or a pipe: no renaming there, just the bytes. */
+static seen_status pour(const char *path, struct seen_saved *s)
+{
+    int fd = seen_io_open(path, O_WRONLY, 0);
+    if (fd < 0) return SEEN_IO;
+    const struct seen_native *h = &s->header;
+    uint8_t *head = seen_alloc_zeroed(&system_memory, h->payload_offset);
+    seen_status status = head ? SEEN_OK : SEEN_NOMEM;
+    if (head) {
+        seen_native_head(&s->header, &s->body, head);
+        status = seen_io_write(fd, head, (size_t)h->payload_offset);
+    }
+    for (uint32_t i = 0; status == SEEN_OK && i < s->body.count; i++) {
+        static const uint8_t zeros[SEEN_LINE_SIZE];
+        const struct seen_part *part = &s->parts[i];
+        status = seen_io_write(fd, part->at, (size_t)part->len);
+        if (status == SEEN_OK)
+            status = seen_io_write(fd, zeros,
+                                   (size_t)(seen_part_room(part) - part->len));
+    }
+    seen_release(&system_memory, head, h->payload_offset);
+    seen_io_close(fd);
+    return status;
+}
+
+/* What to write of a filter into a file of its own. */
+static seen_status describe(const seen_filter *f, uint32_t flags,
+                            struct seen_saved *s, seen_store_report *r)
+{
+    uint32_t apart = flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0;
+    seen_status status = seen_saved_from(f, apart | SEEN_NATIVE_TWO, s);
+    if (status == SEEN_INVALID && apart)
+        return problem(r, status, "the filter has no secret to keep apart");
+    return status == SEEN_OK ? status : explain(r, status);
+}
+
+seen_status seen_file_save(const char *path, const seen_filter *f,
+                           uint32_t flags, seen_store_report *r)
+{
+    begin_report(r);
+    if (!path || !f || flags & ~SEEN_SECRET_APART)
+        return explain(r, SEEN_INVALID);
+    struct seen_saved s;
+    seen_status status = describe(f, flags, &s, r);
+    if (status != SEEN_OK) return status;
+    s.header.epoch = 1;
+    if (random_id(&s.header.id) != SEEN_OK) return io_problem(r, "random");
+
+    /* A writer of the file that is there would go on with it unseen. */
+    struct seen_stat st = {.mode = 0666};
+    int old = -1, made = -1;
+    if (seen_os->stat(path, &st) == 0) {
+        if (st.directory) return problem(r, SEEN_INVALID, "is a directory");
+        if (!st.regular) {
+            status = pour(path, &s);
+            return status == SEEN_IO ? io_problem(r, "write") : status;
+        }
+        status = open_locked(path, O_RDONLY, 0, &old);
+        if (status == SEEN_BUSY)
+            return problem(r, status, "another program is changing it");
+        if (status == SEEN_IO) return io_problem(r, "open");
+    } else if (errno != ENOENT) {
+        return io_problem(r, "look");
+    }
+    status = replace(path, &s, st.mode, &made, r);
+    if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
+        status = io_problem(r, "remove the old journal");
+    seen_io_close(made);
+    seen_io_close(old);
+    return status;
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
+                            seen_store_report *r)
+{
+    struct seen_stat st;
+    if (seen_os->fstat(s->fd, &st) != 0) return io_problem(r, "look");
+    if (!st.regular) return problem(r, SEEN_INVALID, "is not a regular file");
+    if (st.size < SEEN_HEADER_SIZE || st.size > PTRDIFF_MAX)
+        return problem(r, SEEN_CORRUPT,
+                       "%" PRIu64 " bytes are too few for a filter file",
+                       st.size);
+    s->map_len = (size_t)st.size;
+    s->map = seen_os->map(s->fd, s->map_len, mode);
+    return s->map ? SEEN_OK : io_problem(r, "map");
+}
+
+static void unmap_file(seen_filter_store *s)
+{
+    int before = errno;
+    if (s->map) seen_os->unmap(s->map, s->map_len);
+    s->map = NULL;
+    errno = before;
+}
+
+/* ---- Journal frames ----------------------------------------------------- */
+
+static size_t hash_size(const seen_filter *f)
+{
+    return f->hash->bits == 64 ? 8 : 16;
+}
+
+static void put_hashes(const seen_filter *f, const seen_hash *h, size_t n,
+                       uint8_t *to)
+{
+    for (size_t i = 0; i < n; i++, to += hash_size(f)) {
+        seen_put_le64(to, h[i].lo);
+        if (f->hash->bits != 64) seen_put_le64(to + 8, h[i].hi);
+    }
+}
+
+static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
+                       seen_hash *h)
+{
+    for (size_t i = 0; i < n; i++, from += hash_size(f)) {
+        h[i].lo = seen_get_le64(from);
+        h[i].hi = f->hash->bits != 64 ? seen_get_le64(from + 8) : 0;
+    }
+}
+
+static void mark_dirty(seen_filter_store *s, const seen_hash *h, size_t n)
+{
+    uint64_t at[SEEN_MOST_TOUCHED];
+    if (!s->dirty || s->filter->ops->touches == NULL) return;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t touched = s->filter->ops->touches(s->filter, h[i], at);
+        for (uint32_t t = 0; t < touched; t++)
+            s->dirty[at[t] / SEEN_BLOCK_SIZE] = 1;
+    }
+}
+
+/* What a frame means. Where the filter refuses a key (it is full, say), it did
+ * so when the frame was written, after the same keys, and was not acknowledged:
+ * nothing is wrong with the journal. */
+static seen_status apply(seen_filter_store *s, uint32_t type,
+                         const seen_hash *h, size_t n, bool *answers,
+                         size_t *done)
+{
+    if (type == FRAME_REMOVE) {
+        for (*done = 0; *done < n; ++*done) {
+            seen_status status = seen_remove_hashed(s->filter, h[*done]);
+            if (status != SEEN_OK && status != SEEN_ABSENT) return status;
+            if (answers) answers[*done] = status == SEEN_OK;
+        }
+        return SEEN_OK;
+    }
+    mark_dirty(s, h, n);
+    return seen_visit_many_hashed(s->filter, h, n, answers, done);
+}
+
+struct replaying {
+    seen_filter_store *store;
+    uint64_t keys;
+};
+
+static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
+{
+    struct replaying *r = ctx;
+    seen_filter_store *s = r->store;
+    size_t size = hash_size(s->filter), n = frame->len / size;
+    if (frame->len % size ||
+        (frame->type != FRAME_ADD && frame->type != FRAME_REMOVE))
+        return SEEN_CORRUPT;
+    for (size_t at = 0; at < n;) {
+        seen_hash h[256];
+        size_t now = seen_min_size(256, n - at), done;
+        get_hashes(s->filter, frame->payload + at * size, now, h);
+        seen_status status = apply(s, frame->type, h, now, NULL, &done);
+        r->keys += done;
+        if (status == SEEN_NOMEM) return status;
+        if (status != SEEN_OK) break; /* as it was then */
+        at += now;
+    }
+    return SEEN_OK;
+}
+
+/* Apply what the last writer left in the journal. */
+static seen_status replay(seen_filter_store *s, seen_store_report *r)
+{
+    struct replaying ctx = {.store = s};
+    struct seen_replayed done;
+    seen_status status = seen_journal_replay(
+        s->path, s->header.id, s->header.sequence, replay_frame, &ctx, &done);
+    s->applied = done.last;
+    if (r) {
+        r->recovered_frames = done.frames;
+        r->recovered_keys = ctx.keys;
+        r->torn_bytes = done.torn;
+    }
+    if (status == SEEN_OK) return status;
+    if (done.problem[0]) return problem(r, status, "journal: %s", done.problem);
+    return problem(r, status, "journal: a frame makes no sense");
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+/* The journal may be dropped and the file replaced while we look: then what was
+ * read together does not belong together. */
+static bool unchanged(seen_filter_store *s)
+{
+    struct seen_native now;
+    uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
+    size_t got;
+    if (!still_there(s->path, s->fd) ||
+        seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK ||
+        got != sizeof head)
+        return false;
+    seen_status a = seen_native_get(head, got, &now);
+    uint64_t epoch = a == SEEN_OK ? now.epoch : 0;
+    a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now);
+    if (a == SEEN_OK && now.epoch > epoch) epoch = now.epoch;
+    return epoch == s->header.epoch;
+}
+
+static void let_go(seen_filter_store *s)
+{
+    seen_free(s->filter);
+    s->filter = NULL;
+    unmap_file(s);
+    seen_io_close(s->fd);
+    s->fd = -1;
+}
+
+static seen_status read_once(seen_filter_store *s,
+                             const seen_store_options *options, bool *settled,
+                             seen_store_report *r)
+{
+    *settled = true;
+    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    if (s->fd < 0)
+        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
+                               : io_problem(r, "open");
+    seen_status status = map_file(s, SEEN_MAP_PRIVATE, r);
+    if (status != SEEN_OK) return status;
+    status = seen_native_read(s->map, s->map_len, &s->header);
+    if (status != SEEN_OK) return explain(r, status);
+
+    /* Alone, or with a journal that has to be applied to a copy of our own. */
+    bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
+    const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
+    enum seen_restore_mode mode = !journaled            ? SEEN_RESTORE_VIEW
+                                  : ops && ops->touches ? SEEN_RESTORE_MAP
+                                                        : SEEN_RESTORE_COPY;
+    status = seen_restore(&s->filter, s->map, &s->header, mode, options->secret,
+                          NULL);
+    if (status != SEEN_OK) return explain(r, status);
+    if (!journaled) return SEEN_OK;
+    status = replay(s, r);
+    if (r) r->recovered = true;
+    s->filter->frozen = true;
+    *settled = unchanged(s);
+    return status;
+}
+
+static seen_status open_to_read(seen_filter_store *s,
+                                const seen_store_options *options,
+                                seen_store_report *r)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        bool settled;
+        begin_report(r);
+        seen_status status = read_once(s, options, &settled, r);
+        if (settled) return status;
+        let_go(s);
+    }
+    return problem(r, SEEN_BUSY, "it changes faster than it can be read");
+}
+
+/* ---- Checkpoints -------------------------------------------------------- */
+
+/* The other header slot, with one more epoch; then it is the one that counts. */
+static seen_status put_header(seen_filter_store *s, struct seen_native *h)
+{
+    uint8_t bytes[SEEN_HEADER_SIZE];
+    h->epoch++;
+    h->slot ^= 1;
+    seen_native_put(h, bytes);
+    seen_status status = seen_io_write_at(
+        s->fd, bytes, sizeof bytes, (uint64_t)h->slot * SEEN_HEADER_STRIDE);
+    if (status == SEEN_OK) status = seen_io_sync(s->fd);
+    if (status == SEEN_OK) s->header = *h;
+    return status;
+}
+
+/* Checksums of the blocks that have changed, and of the table of them. */
+static void sum_dirty_blocks(seen_filter_store *s, struct seen_native *h)
+{
+    uint8_t *table = s->map + h->table_offset;
+    const uint8_t *payload = s->map + h->payload_offset;
+    for (uint64_t i = 0; i < s->blocks; i++) {
+        if (!s->dirty[i]) continue;
+        uint64_t left = h->payload_len - i * SEEN_BLOCK_SIZE;
+        uint32_t crc = seen_crc32c(0, payload + i * SEEN_BLOCK_SIZE,
+                                   (size_t)seen_min64(left, SEEN_BLOCK_SIZE));
+        seen_put_le32(table + 4 * i, crc);
+        s->dirty[i] = 0;
+    }
+    h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->blocks));
+}
+
+static seen_status checkpoint_in_place(seen_filter_store *s,
+                                       struct seen_native *h)
+{
+    sum_dirty_blocks(s, h);
+    if (seen_os->msync(s->map, s->map_len) != 0) return SEEN_IO;
+    seen_status status = seen_io_sync(s->fd);
+    return status == SEEN_OK ? put_header(s, h) : status;
+}
+
+static seen_status checkpoint_beside(seen_filter_store *s,
+                                     const struct seen_native *h)
+{
+    struct seen_saved saved;
+    struct seen_stat st;
+    if (seen_os->fstat(s->fd, &st) != 0) return SEEN_IO;
+    seen_status status = seen_saved_from(
+        s->filter,
+        (h->flags & (SEEN_NATIVE_APART | SEEN_NATIVE_JOURNALED)) |
+            SEEN_NATIVE_TWO,
+        &saved);
+    if (status != SEEN_OK) return status;
+    saved.header.id = h->id;
+    saved.header.epoch = h->epoch + 1;
+    saved.header.sequence = h->sequence;
+    int fd = -1;
+    status = replace(s->path, &saved, st.mode, &fd, NULL);
+    if (fd >= 0) { /* renamed, whether or not the directory could be synced */
+        seen_io_close(s->fd);
+        s->fd = fd;
+        s->header = saved.header;
+    }
+    return status;
+}
+
+/*
+ * Make everything applied so far part of the file, with these header flags; the
+ * journal is not needed any more after that. Nobody else may be changing.
+ */
+static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
+{
+    struct seen_native h = s->header;
+    h.flags = (h.flags & ~SEEN_NATIVE_JOURNALED) | flags;
+    h.sequence = s->applied;
+    h.items = s->filter->items;
+    seen_status status = SEEN_OK;
+    if (s->journal) status = seen_journal_commit(s->journal, s->applied);
+    if (status == SEEN_OK)
+        status =
+            s->in_place ? checkpoint_in_place(s, &h) : checkpoint_beside(s, &h);
+    if (status != SEEN_OK) s->failed = true;
+    return status;
+}
+
+/* ---- Writing ------------------------------------------------------------ */
+
+static seen_status create_file(seen_filter_store *s,
+                               const seen_store_options *options,
+                               seen_store_report *r)
+{
+    seen_filter *f;
+    struct seen_saved saved;
+    const char *wrong = seen_plan_problem(options->create);
+    if (wrong) return problem(r, SEEN_INVALID, "%s", wrong);
+    seen_status status = seen_new(&f, options->create);
+    if (status != SEEN_OK) return explain(r, status);
+    status = describe(f, options->flags, &saved, r);
+    saved.header.epoch = 1;
+    if (status == SEEN_OK && random_id(&saved.header.id) != SEEN_OK)
+        status = io_problem(r, "random");
+    if (status == SEEN_OK) status = replace(s->path, &saved, 0666, &s->fd, r);
+    seen_free(f);
+    if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
+        status = io_problem(r, "remove an old journal");
+    if (r && status == SEEN_OK) r->created = true;
+    return status;
+}
+
+/* A file with one header, from a pipe or a buffer, gets its second one. */
+static seen_status give_two_headers(seen_filter_store *s,
+                                    const seen_store_options *options,
+                                    seen_store_report *r)
+{
+    struct seen_saved saved;
+    struct seen_stat st;
+    int fd = -1;
+    seen_status status = seen_restore(&s->filter, s->map, &s->header,
+                                      SEEN_RESTORE_COPY, options->secret, NULL);
+    if (status != SEEN_OK) return explain(r, status);
+    if (seen_os->fstat(s->fd, &st) != 0) return io_problem(r, "look");
+    bool apart = s->header.flags & SEEN_NATIVE_APART;
+    status = describe(s->filter, apart ? SEEN_SECRET_APART : 0, &saved, r);
+    saved.header.epoch = 1;
+    if (status == SEEN_OK && random_id(&saved.header.id) != SEEN_OK)
+        status = io_problem(r, "random");
+    if (status == SEEN_OK) status = replace(s->path, &saved, st.mode, &fd, r);
+    if (status != SEEN_OK) {
+        seen_io_close(fd);
+        return status;
+    }
+    let_go(s);
+    s->fd = fd;
+    return SEEN_OK;
+}
+
+static seen_status read_header(seen_filter_store *s, seen_store_report *r)
+{
+    seen_status status = map_file(s, SEEN_MAP_READ, r);
+    if (status != SEEN_OK) return status;
+    status = seen_native_read(s->map, s->map_len, &s->header);
+    return status == SEEN_OK ? status : explain(r, status);
+}
+
+/* The filter itself: in the map, or out of it. */
+static seen_status load_filter(seen_filter_store *s,
+                               const seen_store_options *options,
+                               seen_store_report *r)
+{
+    const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
+    /* What died while it was changed in place has to be mended there. */
+    bool here = s->mode == SEEN_STORE_DURABLE ||
+                s->header.flags & SEEN_NATIVE_JOURNALED;
+    s->in_place = here && ops && ops->touches;
+    enum seen_restore_mode mode = SEEN_RESTORE_COPY;
+    if (s->in_place) {
+        mode = SEEN_RESTORE_MAP;
+        s->blocks = seen_native_blocks(s->header.payload_len);
+        s->dirty = seen_alloc_zeroed(&system_memory, s->blocks);
+        if (!s->dirty) return explain(r, SEEN_NOMEM);
+        unmap_file(s);
+        seen_status status = map_file(s, SEEN_MAP_WRITE, r);
+        if (status != SEEN_OK) return status;
+    }
+    seen_status status = seen_restore(&s->filter, s->map, &s->header, mode,
+                                      options->secret, NULL);
+    if (status != SEEN_OK) return explain(r, status);
+    if (!s->in_place) unmap_file(s);
+    return SEEN_OK;
+}
+
+static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
+{
+    bool crashed = s->header.flags & SEEN_NATIVE_JOURNALED;
+    s->applied = s->header.sequence;
+    if (crashed) {
+        seen_status status = replay(s, r);
+        if (r) r->recovered = true;
+        if (status != SEEN_OK) return status;
+    } else if (seen_journal_remove(s->path) != SEEN_OK) {
+        return io_problem(r, "remove an old journal");
+    }
+    /* 1. What was recovered becomes part of the file, which is marked.  2. Only
+     * then a journal of our own begins, and the old one goes. */
+    seen_status status = SEEN_OK;
+    struct seen_native h = s->header;
+    h.flags |= SEEN_NATIVE_JOURNALED;
+    status = crashed ? checkpoint(s, SEEN_NATIVE_JOURNALED) : put_header(s, &h);
+    if (status != SEEN_OK) return io_problem(r, "mark the file");
+    status = seen_journal_open(&s->journal, s->path, s->header.id,
+                               s->header.epoch, s->applied);
+    if (status == SEEN_OK) status = seen_journal_drop(s->journal, s->applied);
+    return status == SEEN_OK ? status : io_problem(r, "journal");
+}
+
+/* From the map into private memory. */
+static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
+{
+    seen_filter *copy;
+    seen_status status = seen_copy(&copy, s->filter, NULL);
+    if (status != SEEN_OK) return explain(r, status);
+    seen_free(s->filter);
+    s->filter = copy;
+    s->in_place = false;
+    unmap_file(s);
+    return SEEN_OK;
+}
+
+static seen_status open_to_write(seen_filter_store *s,
+                                 const seen_store_options *options,
+                                 seen_store_report *r)
+{
+    seen_status status = open_locked(s->path, O_RDWR, 0, &s->fd);
+    if (status == SEEN_ABSENT && options->create)
+        status = create_file(s, options, r);
+    else if (status == SEEN_ABSENT)
+        return problem(r, status, "no such file");
+    if (status == SEEN_BUSY)
+        return problem(r, status, "another program is changing it");
+    if (status == SEEN_IO) return io_problem(r, "open");
+    if (status == SEEN_OK) status = read_header(s, r);
+    if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
+        status = give_two_headers(s, options, r);
+        if (status == SEEN_OK) status = read_header(s, r);
+    }
+    if (status == SEEN_OK) status = load_filter(s, options, r);
+    if (status == SEEN_OK) status = open_journal(s, r);
+    if (status == SEEN_OK && s->in_place && s->mode == SEEN_STORE_WRITE)
+        status = leave_place(s, r);
+    return status;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static seen_filter_store *make_store(const char *path, seen_store_mode mode)
+{
+    size_t size = strlen(path) + 1;
+    seen_filter_store *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    char *copy = seen_alloc_zeroed(&system_memory, size);
+    if (!s || !copy) {
+        seen_release(&system_memory, copy, size);
+        seen_release(&system_memory, s, sizeof *s);
+        return NULL;
+    }
+    memcpy(copy, path, size);
+    s->path = copy;
+    s->path_size = size;
+    s->mode = mode;
+    s->fd = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->turn, NULL);
+    return s;
+}
+
+static void destroy(seen_filter_store *s)
+{
+    seen_journal_close(s->journal);
+    let_go(s);
+    seen_release(&system_memory, s->dirty, s->blocks);
+    pthread_cond_destroy(&s->turn);
+    pthread_mutex_destroy(&s->lock);
+    seen_release(&system_memory, s->path, s->path_size);
+    seen_release(&system_memory, s, sizeof *s);
+}
+
+static bool options_ok(const seen_store_options *o)
+{
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i]) return false;
+    return o->mode <= SEEN_STORE_DURABLE && !(o->flags & ~SEEN_SECRET_APART) &&
+           !(o->create && o->mode == SEEN_STORE_READ);
+}
+
+seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
+                                   const seen_store_options *options,
+                                   seen_store_report *r)
+{
+    static const seen_store_options only_read;
+    begin_report(r);
+    if (!options) options = &only_read;
+    if (!out || !path || !options_ok(options)) return explain(r, SEEN_INVALID);
+
+    seen_filter_store *s = make_store(path, options->mode);
+    if (!s) return explain(r, SEEN_NOMEM);
+    seen_status status = s->mode == SEEN_STORE_READ
+                             ? open_to_read(s, options, r)
+                             : open_to_write(s, options, r);
+    if (status != SEEN_OK) {
+        int before = errno;
+        destroy(s);
+        errno = before;
+        return status;
+    }
+    *out = s;
+    return SEEN_OK;
+}
+
+seen_status seen_filter_store_close(seen_filter_store *s)
+{
+    if (!s) return SEEN_OK;
+    seen_status status = SEEN_OK;
+    if (s->mode != SEEN_STORE_READ && s->failed) {
+        errno = EIO;
+        status = SEEN_IO;
+    } else if (s->mode != SEEN_STORE_READ) {
+        status = checkpoint(s, 0);
+        if (status == SEEN_OK) status = seen_journal_remove(s->path);
+    }
+    int before = errno;
+    destroy(s);
+    errno = before;
+    return status;
+}
+
+const seen_filter *seen_filter_store_filter(const seen_filter_store *s)
+{
+    return s->filter;
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+void seen_filter_store_maybe_many(seen_filter_store *s, const seen_key *keys,
+                                  size_t n, bool *answers)
+{
+    pthread_mutex_lock(&s->lock);
+    seen_maybe_many(s->filter, keys, n, answers);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static seen_status checkpoint_and_drop(seen_filter_store *s)
+{
+    seen_status status = checkpoint(s, SEEN_NATIVE_JOURNALED);
+    if (status == SEEN_OK) status = seen_journal_drop(s->journal, s->applied);
+    if (status != SEEN_OK) s->failed = true;
+    return status;
+}
+
+/* One frame: journal, sync, wait for our turn, apply. */
+static seen_status change(seen_filter_store *s, uint32_t type,
+                          const seen_hash *h, size_t n, uint8_t *bytes,
+                          bool *answers, size_t *done)
+{
+    *done = 0;
+    put_hashes(s->filter, h, n, bytes);
+    pthread_mutex_lock(&s->lock);
+    uint64_t number = 0;
+    seen_status status = SEEN_IO;
+    errno = EIO;
+    if (!s->failed)
+        status = seen_journal_append(s->journal, type, bytes,
+                                     n * hash_size(s->filter), &number);
+    if (status == SEEN_OK && s->mode == SEEN_STORE_DURABLE) {
+        pthread_mutex_unlock(&s->lock);
+        status = seen_journal_commit(s->journal, number);
+        pthread_mutex_lock(&s->lock);
+        if (status != SEEN_OK) s->failed = true;
+    }
+    if (status == SEEN_OK) {
+        while (s->applied + 1 != number && !s->failed)
+            pthread_cond_wait(&s->turn, &s->lock);
+        status = s->failed ? SEEN_IO : apply(s, type, h, n, answers, done);
+        s->applied = number;
+        if (!s->failed && seen_journal_bytes(s->journal) > JOURNAL_BYTES &&
+            number == seen_journal_last(s->journal))
+            (void)checkpoint_and_drop(
+                s); /* if it fails, the next call says so */
+    }
+    pthread_cond_broadcast(&s->turn);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static seen_status change_many(seen_filter_store *s, uint32_t type,
+                               const seen_key *keys, size_t n, bool *answers,
+                               size_t *done)
+{
+    size_t total = 0;
+    if (done) *done = 0;
+    if (!s || (n && !keys)) return SEEN_INVALID;
+    if (s->mode == SEEN_STORE_READ) return SEEN_UNSUPPORTED;
+    if (n == 0) return SEEN_OK;
+    size_t most = seen_min_size(n, FRAME_KEYS);
+    seen_hash *h = seen_alloc_zeroed(&system_memory, most * sizeof *h);
+    uint8_t *bytes = seen_alloc_zeroed(&system_memory, most * sizeof *h);
+    seen_status status = h && bytes ? SEEN_OK : SEEN_NOMEM;
+    while (status == SEEN_OK && total < n) {
+        size_t now = seen_min_size(most, n - total), part = 0;
+        seen_hash_many(s->filter, keys + total, now, h);
+        status = change(s, type, h, now, bytes,
+                        answers ? answers + total : NULL, &part);
+        total += part;
+    }
+    int before = errno;
+    seen_release(&system_memory, bytes, most * sizeof *h);
+    seen_release(&system_memory, h, most * sizeof *h);
+    errno = before;
+    if (done) *done = total;
+    return status;
+}
+
+seen_status seen_filter_store_add_many(seen_filter_store *s,
+                                       const seen_key *keys, size_t n,
+                                       size_t *added)
+{
+    return change_many(s, FRAME_ADD, keys, n, NULL, added);
+}
+
+seen_status seen_filter_store_visit_many(seen_filter_store *s,
+                                         const seen_key *keys, size_t n,
+                                         bool *before, size_t *visited)
+{
+    if (n && !before) return SEEN_INVALID;
+    return change_many(s, FRAME_ADD, keys, n, before, visited);
+}
+
+seen_status seen_filter_store_remove_many(seen_filter_store *s,
+                                          const seen_key *keys, size_t n,
+                                          bool *removed)
+{
+    if (!s || (n && !removed)) return SEEN_INVALID;
+    if (!s->filter->ops->remove) return SEEN_UNSUPPORTED;
+    return change_many(s, FRAME_REMOVE, keys, n, removed, NULL);
+}
+
+seen_status seen_filter_store_sync(seen_filter_store *s)
+{
+    if (!s) return SEEN_INVALID;
+    if (s->mode == SEEN_STORE_READ) return SEEN_OK;
+    pthread_mutex_lock(&s->lock);
+    while (!s->failed && s->applied != seen_journal_last(s->journal))
+        pthread_cond_wait(&s->turn, &s->lock);
+    seen_status status = SEEN_IO;
+    if (s->failed)
+        errno = EIO;
+    else
+        status = checkpoint_and_drop(s);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* ---- Verify ------------------------------------------------------------- */
+
+/* Which blocks differ from their checksums, a byte each; the first of them. */
+static uint64_t compare_blocks(const seen_filter_store *s, uint8_t *bad)
+{
+    const struct seen_native *h = &s->header;
+    const uint8_t *table = s->map + h->table_offset;
+    const uint8_t *payload = s->map + h->payload_offset;
+    uint64_t n = seen_native_blocks(h->payload_len), first = n;
+    for (uint64_t i = n; i-- > 0;) {
+        uint64_t at = i * SEEN_BLOCK_SIZE;
+        uint64_t len = seen_min64(SEEN_BLOCK_SIZE, h->payload_len - at);
+        bad[i] = seen_crc32c(0, payload + at, (size_t)len) !=
+                 seen_get_le32(table + 4 * i);
+        if (bad[i]) first = i;
+    }
+    return first;
+}
+
+static seen_status bad_block(const seen_filter_store *s, uint64_t i,
+                             seen_store_report *r)
+{
+    const struct seen_native *h = &s->header;
+    uint64_t from = h->payload_offset + i * SEEN_BLOCK_SIZE;
+    uint64_t end = seen_min64(from + SEEN_BLOCK_SIZE, s->map_len);
+    return problem(r, SEEN_CORRUPT,
+                   "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
+                   " to %" PRIu64 ") does not match its checksum",
+                   i, seen_native_blocks(h->payload_len), from, end - 1);
+}
+
+static seen_status check_table(const seen_filter_store *s, seen_store_report *r)
+{
+    const struct seen_native *h = &s->header;
+    uint64_t len = 4 * seen_native_blocks(h->payload_len);
+    if (seen_crc32c(0, s->map + h->table_offset, (size_t)len) == h->table_crc)
+        return SEEN_OK;
+    return problem(r, SEEN_CORRUPT,
+                   "the table of checksums (bytes %" PRIu64 " to %" PRIu64
+                   ") does not match its own",
+                   h->table_offset, h->table_offset + len - 1);
+}
+
+/*
+ * A file that is changed in place differs from its checksums where the journal
+ * is ahead of the last checkpoint, and only there. The journal is read after
+ * the blocks: it knows of every bit that they can have.
+ */
+static seen_status judge_blocks(seen_filter_store *s, const uint8_t *bad,
+                                bool journaled, seen_store_report *r)
+{
+    uint64_t n = seen_native_blocks(s->header.payload_len);
+    bool ahead = journaled && s->filter->ops->touches;
+    if (!ahead) {
+        seen_status status = check_table(s, r);
+        if (status != SEEN_OK) return status;
+    }
+    if (journaled) {
+        seen_status status = replay(s, r);
+        if (status != SEEN_OK) return status;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (bad[i] && !(ahead && s->dirty[i])) return bad_block(s, i, r);
+    return SEEN_OK;
+}
+
+static seen_status verify_once(seen_filter_store *s, bool *settled,
+                               seen_store_report *r)
+{
+    *settled = true;
+    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    if (s->fd < 0)
+        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
+                               : io_problem(r, "open");
+    seen_status status = map_file(s, SEEN_MAP_PRIVATE, r);
+    if (status != SEEN_OK) return status;
+    status = seen_native_read(s->map, s->map_len, &s->header);
+    if (status != SEEN_OK) return explain(r, status);
+
+    bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
+    s->blocks = seen_native_blocks(s->header.payload_len);
+    s->dirty = seen_alloc_zeroed(&system_memory, 2 * s->blocks);
+    if (!s->dirty) return explain(r, SEEN_NOMEM);
+    uint8_t *bad = s->dirty + s->blocks;
+    uint64_t first = compare_blocks(s, bad);
+    if (!journaled && first < s->blocks) return bad_block(s, first, r);
+
+    const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
+    status =
+        seen_restore(&s->filter, s->map, &s->header,
+                     ops && ops->touches ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
+                     seen_any_secret, NULL);
+    if (status != SEEN_OK) return explain(r, status);
+    status = judge_blocks(s, bad, journaled, r);
+    if (r && journaled) r->recovered = true;
+    *settled = !journaled || unchanged(s);
+    return status;
+}
+
+seen_status seen_file_verify(const char *path, seen_store_report *r)
+{
+    begin_report(r);
+    if (!path) return explain(r, SEEN_INVALID);
+    seen_filter_store *s = make_store(path, SEEN_STORE_READ);
+    if (!s) return explain(r, SEEN_NOMEM);
+    seen_status status = SEEN_BUSY;
+    bool settled = false;
+    for (int i = 0; i < ATTEMPTS && !settled; i++) {
+        begin_report(r);
+        status = verify_once(s, &settled, r);
+        let_go(s);
+        seen_release(&system_memory, s->dirty, 2 * s->blocks);
+        s->dirty = NULL;
+    }
+    s->blocks = 0;
+    destroy(s);
+    if (settled) return status;
+    return problem(r, SEEN_BUSY, "it changes faster than it can be read");
+}

@@ -1,0 +1,578 @@
+/*
+ * journal.c - segments and frames.
+ *
+ * A segment starts with a header that says whose it is:
+ *
+ *     0   8   magic 89 53 45 4a 4c 0d 0a 1a
+ *     8   4   version: 1
+ *     12  4   0
+ *     16  8   id of the file it belongs to
+ *     24  8   epoch of the writer
+ *     32  8   number of its first frame
+ *     40  20  0
+ *     60  4   CRC32C of bytes 0 .. 59
+ *
+ * and goes on with frames, each filled up with zeros to a multiple of 8:
+ *
+ *     0   4   length of the payload
+ *     4   4   CRC32C of bytes 8 .. end of payload, continued from the length
+ *     8   8   sequence number
+ *     16  8   epoch
+ *     24  8   durable: the highest number known to be on disk at that time
+ *     32  4   type
+ *     36  4   0
+ *     40  ..  payload
+ *
+ * A crash leaves a tail of which any sector may be old or new. Replay therefore
+ * stops at the first frame that is not whole. That is only right if nothing
+ * behind it was ever acknowledged, and `durable` tells: if any whole frame
+ * further on says that the bad one had been on disk, the disk has lost it and
+ * that is corruption, to be reported and not to be cut off.
+ *
+ * Worked example: frames 1 to 9 are written and synced, then 10, 11 and 12, and
+ * the power fails during the next sync. 10 is torn, 12 is whole: it says
+ * durable = 9, so 10 was never acknowledged, and 9 is where the journal ends.
+ * Had 5 been damaged, 12 would prove that it was once there.
+ *
+ * Commit: the first thread that comes syncs for everybody who has appended by
+ * then; the others sleep until a sync that covers them has returned.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "store/journal.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "store/io.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VERSION     1
+#define SEGMENT     64 /* bytes of a segment's header */
+#define FRAME       40 /* bytes of a frame's header */
+#define PATH_ROOM   4096
+#define SEGMENTS    1024 /* most that one journal can have */
+#define SUFFIX      ".journal-"
+#define GROW_BYTES  ((uint64_t)1 << 20) /* space is claimed in such steps */
+#define SEGMENT_MAX ((uint64_t)1 << 40)
+
+static const uint8_t magic[8] = {0x89, 'S', 'E', 'J', 'L', '\r', '\n', 0x1a};
+
+/* ---- Names -------------------------------------------------------------- */
+
+static bool name_segment(char *buf, const char *path, uint64_t first)
+{
+    int len = snprintf(buf, PATH_ROOM, "%s" SUFFIX "%016" PRIx64, path, first);
+    if (len > 0 && len < PATH_ROOM) return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+/* Is `name` a segment of `base`, and from which number on? */
+static bool parse_name(const char *base, const char *name, uint64_t *first)
+{
+    size_t len = strlen(base);
+    if (strncmp(name, base, len) != 0) return false;
+    name += len;
+    if (strncmp(name, SUFFIX, strlen(SUFFIX)) != 0) return false;
+    name += strlen(SUFFIX);
+    if (strlen(name) != 16) return false;
+    *first = 0;
+    for (; *name; name++) {
+        const char *digits = "0123456789abcdef", *digit = strchr(digits, *name);
+        if (!digit) return false;
+        *first = *first << 4 | (uint64_t)(digit - digits);
+    }
+    return true;
+}
+
+struct listing {
+    const char *base;
+    uint64_t first[SEGMENTS];
+    size_t n;
+    bool too_many;
+};
+
+static bool list_one(void *ctx, const char *name)
+{
+    struct listing *l = ctx;
+    uint64_t first;
+    if (!parse_name(l->base, name, &first)) return true;
+    l->too_many = l->n == SEGMENTS;
+    if (l->too_many) return false;
+    size_t at = l->n++;
+    for (; at > 0 && l->first[at - 1] > first; at--)
+        l->first[at] = l->first[at - 1];
+    l->first[at] = first;
+    return true;
+}
+
+/* The segments of a path in order. */
+static seen_status list_segments(const char *path, struct listing *l)
+{
+    char dir[PATH_ROOM];
+    *l = (struct listing){.base = seen_io_base(path)};
+    seen_status status = seen_io_dir_of(path, dir, sizeof dir);
+    if (status != SEEN_OK) return status;
+    if (seen_os->list(dir, list_one, l) != 0) return SEEN_IO;
+    return l->too_many ? SEEN_CORRUPT : SEEN_OK;
+}
+
+static seen_status remove_segment(const char *path, uint64_t first)
+{
+    char name[PATH_ROOM];
+    if (!name_segment(name, path, first)) return SEEN_IO;
+    return seen_os->unlink(name) == 0 || errno == ENOENT ? SEEN_OK : SEEN_IO;
+}
+
+/* ---- Frames ------------------------------------------------------------- */
+
+static uint64_t frame_size(uint64_t len)
+{
+    return (FRAME + len + 7) / 8 * 8;
+}
+
+static uint32_t frame_crc(const uint8_t *frame, size_t len)
+{
+    uint32_t crc = seen_crc32c(0, frame, 4);
+    return seen_crc32c(crc, frame + 8, FRAME - 8 + len);
+}
+
+/* A whole frame at the start of these bytes? */
+static bool whole_frame(const uint8_t *p, uint64_t left, uint64_t epoch)
+{
+    if (left < FRAME) return false;
+    uint32_t len = seen_get_le32(p);
+    return len <= SEEN_FRAME_MOST && frame_size(len) <= left &&
+           seen_get_le64(p + 16) == epoch &&
+           seen_get_le32(p + 4) == frame_crc(p, len);
+}
+
+static bool segment_header_ok(const uint8_t *p, uint64_t len)
+{
+    return len >= SEGMENT && memcmp(p, magic, sizeof magic) == 0 &&
+           seen_get_le32(p + 8) == VERSION &&
+           seen_get_le32(p + 60) == seen_crc32c(0, p, 60);
+}
+
+/* ---- Replay ------------------------------------------------------------- */
+
+struct replay {
+    const char *path;
+    uint64_t id;
+    uint64_t next; /* the number that must come now */
+    seen_status (*each)(void *ctx, const struct seen_frame *f);
+    void *ctx;
+    struct seen_replayed *out;
+    bool ended;        /* at a torn tail */
+    uint64_t ended_at; /* with this frame */
+};
+
+__attribute__((format(printf, 2, 3))) static seen_status
+corrupt(struct replay *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->out->problem, sizeof r->out->problem, format, args);
+    va_end(args);
+    return SEEN_CORRUPT;
+}
+
+/* Does any whole frame from `at` on know the missing frame to be durable? */
+static bool was_durable(const uint8_t *p, uint64_t at, uint64_t len,
+                        uint64_t epoch, uint64_t missing)
+{
+    for (; at + FRAME <= len; at += 8)
+        if (seen_get_le64(p + at + 8) > missing &&
+            seen_get_le64(p + at + 24) >= missing &&
+            whole_frame(p + at, len - at, epoch))
+            return true;
+    return false;
+}
+
+static bool zeros_from(const uint8_t *p, uint64_t at, uint64_t len)
+{
+    while (at < len && p[at] == 0)
+        at++;
+    return at >= len;
+}
+
+static seen_status replay_frames(struct replay *r, const uint8_t *p,
+                                 uint64_t len, uint64_t first)
+{
+    uint64_t epoch = seen_get_le64(p + 24), at = SEGMENT, sequence = first;
+    for (; whole_frame(p + at, len - at, epoch); sequence++) {
+        struct seen_frame f = {.sequence = seen_get_le64(p + at + 8),
+                               .type = seen_get_le32(p + at + 32),
+                               .payload = p + at + FRAME,
+                               .len = seen_get_le32(p + at)};
+        if (f.sequence != sequence)
+            return corrupt(r,
+                           "frame %" PRIu64 " at byte %" PRIu64
+                           " of segment %016" PRIx64
+                           ": expected frame %" PRIu64,
+                           f.sequence, at, first, sequence);
+        if (f.sequence == r->next) {
+            seen_status status = r->each(r->ctx, &f);
+            if (status != SEEN_OK) return status;
+            r->out->frames++;
+            r->next++;
+        }
+        at += frame_size(f.len);
+    }
+    if (zeros_from(p, at, len)) return SEEN_OK; /* space claimed ahead */
+    if (was_durable(p, at, len, epoch, sequence))
+        return corrupt(r,
+                       "frame %" PRIu64 " at byte %" PRIu64
+                       " of segment %016" PRIx64
+                       " is damaged, and had been on disk",
+                       sequence, at, first);
+    r->out->torn += len - at;
+    r->ended = true;
+    r->ended_at = sequence;
+    return SEEN_OK;
+}
+
+/* The header goes to disk before any frame is written: if it is not whole, a
+ * crash came between, and there are no frames. */
+static seen_status headless(struct replay *r, const uint8_t *p, uint64_t len,
+                            uint64_t first)
+{
+    for (uint64_t at = SEGMENT; at + FRAME <= len; at += 8)
+        if (whole_frame(p + at, len - at, seen_get_le64(p + at + 16)))
+            return corrupt(r, "the header of segment %016" PRIx64 " is damaged",
+                           first);
+    r->out->torn += len;
+    if (!r->ended) r->ended_at = first;
+    r->ended = true;
+    return SEEN_OK;
+}
+
+static seen_status replay_segment(struct replay *r, const uint8_t *p,
+                                  uint64_t len, uint64_t first)
+{
+    if (seen_get_le64(p + 32) != first)
+        return corrupt(r, "segment %016" PRIx64 " says it starts with %" PRIu64,
+                       first, seen_get_le64(p + 32));
+    if (first > r->next)
+        return corrupt(r, "frames %" PRIu64 " to %" PRIu64 " are missing",
+                       r->next, first - 1);
+    r->out->segments++;
+    return replay_frames(r, p, len, first);
+}
+
+/* Behind a torn tail there may be segments that were made but never synced;
+ * one with a frame that proves otherwise is a loss. */
+static seen_status check_behind(struct replay *r, const uint8_t *p,
+                                uint64_t len, uint64_t first)
+{
+    if (was_durable(p, SEGMENT, len, seen_get_le64(p + 24), r->ended_at))
+        return corrupt(r,
+                       "frame %" PRIu64 " is damaged, and segment %016" PRIx64
+                       " shows that it had been on disk",
+                       r->ended_at, first);
+    r->out->torn += len;
+    return SEEN_OK;
+}
+
+static seen_status take_segment(struct replay *r, const uint8_t *p,
+                                uint64_t len, uint64_t first)
+{
+    if (!segment_header_ok(p, len)) return headless(r, p, len, first);
+    if (seen_get_le64(p + 16) != r->id) return SEEN_OK;
+    /* Here a later writer went on after the crash that tore the tail. */
+    if (r->ended && first == r->ended_at) r->ended = false;
+    return r->ended ? check_behind(r, p, len, first)
+                    : replay_segment(r, p, len, first);
+}
+
+static seen_status read_segment(struct replay *r, uint64_t first)
+{
+    char name[PATH_ROOM];
+    struct seen_stat st;
+    if (!name_segment(name, r->path, first)) return SEEN_IO;
+    int fd = seen_io_open(name, O_RDONLY, 0);
+    if (fd < 0) return errno == ENOENT ? SEEN_OK : SEEN_IO; /* just dropped */
+    seen_status status = SEEN_IO;
+    if (seen_os->fstat(fd, &st) != 0 || st.size > SEGMENT_MAX) goto out;
+    status = SEEN_OK;
+    if (st.size == 0) goto out;
+
+    seen_allocator a = seen_allocator_or_default(NULL);
+    uint8_t *bytes = seen_alloc_zeroed(&a, st.size);
+    status = SEEN_NOMEM;
+    if (!bytes) goto out;
+    size_t got;
+    status = seen_io_read_at(fd, bytes, (size_t)st.size, 0, &got);
+    if (status == SEEN_OK) status = take_segment(r, bytes, got, first);
+    seen_release(&a, bytes, st.size);
+out:
+    seen_io_close(fd);
+    return status;
+}
+
+seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
+                                seen_status (*each)(void *ctx,
+                                                    const struct seen_frame *f),
+                                void *ctx, struct seen_replayed *out)
+{
+    struct replay r = {.path = path,
+                       .id = id,
+                       .next = after + 1,
+                       .each = each,
+                       .ctx = ctx,
+                       .out = out};
+    struct listing l;
+    *out = (struct seen_replayed){0};
+    seen_status status = list_segments(path, &l);
+    if (status == SEEN_CORRUPT)
+        snprintf(out->problem, sizeof out->problem,
+                 "more than %d journal segments", SEGMENTS);
+    for (size_t i = 0; i < l.n && status == SEEN_OK; i++) {
+        /* A segment whose successor starts at or below what is wanted holds
+         * nothing new. */
+        if (i + 1 < l.n && l.first[i + 1] <= r.next) continue;
+        status = read_segment(&r, l.first[i]);
+    }
+    out->last = r.next - 1;
+    if (status == SEEN_IO)
+        snprintf(out->problem, sizeof out->problem, "journal: %s",
+                 strerror(errno));
+    return status;
+}
+
+/* ---- Writing ------------------------------------------------------------ */
+
+struct seen_journal {
+    char *path;
+    size_t path_size;
+    uint64_t id, epoch;
+    int fd;
+    uint64_t first;   /* number of the first frame of the open segment */
+    uint64_t last;    /* number of the last frame appended */
+    uint64_t end;     /* where the next frame goes */
+    uint64_t claimed; /* bytes of the file that have space on disk */
+    uint8_t *frame;   /* room to put one together */
+    size_t frame_room;
+
+    pthread_mutex_t lock;
+    pthread_cond_t synced;
+    uint64_t durable; /* numbers up to here are on disk */
+    bool syncing;
+    int failed; /* errno of the sync that ended everything */
+};
+
+static const seen_allocator system_memory;
+
+static seen_status begin_segment(seen_journal *j)
+{
+    uint8_t header[SEGMENT] = {0};
+    char name[PATH_ROOM];
+    if (!name_segment(name, j->path, j->last + 1)) return SEEN_IO;
+    memcpy(header, magic, sizeof magic);
+    seen_put_le32(header + 8, VERSION);
+    seen_put_le64(header + 16, j->id);
+    seen_put_le64(header + 24, j->epoch);
+    seen_put_le64(header + 32, j->last + 1);
+    seen_put_le32(header + 60, seen_crc32c(0, header, 60));
+
+    int fd = seen_io_open(name, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0) return SEEN_IO;
+    seen_status status = seen_io_write_at(fd, header, sizeof header, 0);
+    if (status == SEEN_OK) status = seen_io_sync(fd);
+    if (status == SEEN_OK) status = seen_io_sync_dir(j->path);
+    if (status != SEEN_OK) {
+        int problem = errno;
+        seen_io_close(fd);
+        seen_os->unlink(name);
+        errno = problem;
+        return status;
+    }
+    seen_io_close(j->fd);
+    j->fd = fd;
+    j->first = j->last + 1;
+    j->end = j->claimed = SEGMENT;
+    return SEEN_OK;
+}
+
+/* Whatever lies behind the last good frame was never acknowledged; it must not
+ * be mistaken for part of what is written now. */
+static seen_status remove_rest(seen_journal *j)
+{
+    struct listing l;
+    seen_status status = list_segments(j->path, &l);
+    for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
+        if (l.first[i] > j->last) status = remove_segment(j->path, l.first[i]);
+    return status;
+}
+
+seen_status seen_journal_open(seen_journal **out, const char *path, uint64_t id,
+                              uint64_t epoch, uint64_t last)
+{
+    size_t size = strlen(path) + 1;
+    seen_journal *j = seen_alloc_zeroed(&system_memory, sizeof *j);
+    char *copy = seen_alloc_zeroed(&system_memory, size);
+    if (!j || !copy) {
+        seen_release(&system_memory, copy, size);
+        seen_release(&system_memory, j, sizeof *j);
+        return SEEN_NOMEM;
+    }
+    memcpy(copy, path, size);
+    *j = (seen_journal){.path = copy,
+                        .path_size = size,
+                        .id = id,
+                        .epoch = epoch,
+                        .fd = -1,
+                        .last = last,
+                        .durable = last};
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->synced, NULL);
+    seen_status status = remove_rest(j);
+    if (status == SEEN_OK) status = begin_segment(j);
+    if (status != SEEN_OK) {
+        seen_journal_close(j);
+        return status;
+    }
+    *out = j;
+    return SEEN_OK;
+}
+
+void seen_journal_close(seen_journal *j)
+{
+    if (!j) return;
+    seen_io_close(j->fd);
+    pthread_cond_destroy(&j->synced);
+    pthread_mutex_destroy(&j->lock);
+    seen_release(&system_memory, j->frame, j->frame_room);
+    seen_release(&system_memory, j->path, j->path_size);
+    seen_release(&system_memory, j, sizeof *j);
+}
+
+static bool frame_has_room(seen_journal *j, size_t size)
+{
+    if (size <= j->frame_room) return true;
+    size_t room = size < 65536 ? 65536 : size;
+    uint8_t *frame = seen_alloc_zeroed(&system_memory, room);
+    if (!frame) return false;
+    seen_release(&system_memory, j->frame, j->frame_room);
+    j->frame = frame;
+    j->frame_room = room;
+    return true;
+}
+
+/* Zeros on disk ahead of the frames: syncing them later need not write down
+ * each time how long the file has become. */
+static seen_status claim(seen_journal *j, uint64_t end)
+{
+    if (end <= j->claimed) return SEEN_OK;
+    uint64_t wanted = (end + GROW_BYTES - 1) / GROW_BYTES * GROW_BYTES;
+    seen_status status = seen_io_allocate(j->fd, wanted);
+    if (status == SEEN_OK) j->claimed = wanted;
+    return status;
+}
+
+seen_status seen_journal_append(seen_journal *j, uint32_t type,
+                                const void *payload, size_t len,
+                                uint64_t *sequence)
+{
+    if (len > SEEN_FRAME_MOST) return SEEN_INVALID;
+    size_t size = (size_t)frame_size(len);
+    if (!frame_has_room(j, size)) return SEEN_NOMEM;
+
+    pthread_mutex_lock(&j->lock);
+    uint64_t durable = j->durable;
+    int failed = j->failed;
+    pthread_mutex_unlock(&j->lock);
+    if (failed) return errno = failed, SEEN_IO;
+
+    uint8_t *p = j->frame;
+    memset(p, 0, FRAME);
+    memset(p + size - 8, 0, 8);
+    if (len) memcpy(p + FRAME, payload, len);
+    seen_put_le32(p, (uint32_t)len);
+    seen_put_le64(p + 8, j->last + 1);
+    seen_put_le64(p + 16, j->epoch);
+    seen_put_le64(p + 24, durable);
+    seen_put_le32(p + 32, type);
+    seen_put_le32(p + 4, frame_crc(p, len));
+    seen_status status = claim(j, j->end + size);
+    if (status == SEEN_OK) status = seen_io_write_at(j->fd, p, size, j->end);
+    if (status != SEEN_OK) return status;
+
+    pthread_mutex_lock(&j->lock);
+    j->end += size;
+    *sequence = ++j->last;
+    pthread_mutex_unlock(&j->lock);
+    return SEEN_OK;
+}
+
+seen_status seen_journal_commit(seen_journal *j, uint64_t sequence)
+{
+    pthread_mutex_lock(&j->lock);
+    while (!j->failed && j->durable < sequence) {
+        if (j->syncing) {
+            pthread_cond_wait(&j->synced, &j->lock);
+            continue;
+        }
+        uint64_t covered = j->last;
+        int fd = j->fd;
+        j->syncing = true;
+        pthread_mutex_unlock(&j->lock);
+        seen_status status = seen_io_datasync(fd);
+        int problem = errno;
+        pthread_mutex_lock(&j->lock);
+        j->syncing = false;
+        if (status == SEEN_OK)
+            j->durable = covered;
+        else
+            j->failed = problem ? problem : EIO;
+        pthread_cond_broadcast(&j->synced);
+    }
+    int failed = j->durable < sequence ? j->failed : 0;
+    pthread_mutex_unlock(&j->lock);
+    if (failed) errno = failed;
+    return failed ? SEEN_IO : SEEN_OK;
+}
+
+seen_status seen_journal_drop(seen_journal *j, uint64_t sequence)
+{
+    struct listing l;
+    if (sequence != j->last) return SEEN_INVALID;
+    seen_status status = SEEN_OK;
+    uint64_t old = j->first;
+    if (j->last + 1 != j->first) status = begin_segment(j);
+    if (status == SEEN_OK) status = list_segments(j->path, &l);
+    for (size_t i = 0; status == SEEN_OK && i < l.n && l.first[i] <= old; i++)
+        if (l.first[i] < j->first) status = remove_segment(j->path, l.first[i]);
+    if (status == SEEN_OK) {
+        pthread_mutex_lock(&j->lock);
+        j->durable = j->last; /* all of it is in the file now */
+        pthread_mutex_unlock(&j->lock);
+    }
+    return status;
+}
+
+uint64_t seen_journal_bytes(const seen_journal *j)
+{
+    return j->end;
+}
+
+uint64_t seen_journal_last(const seen_journal *j)
+{
+    return j->last;
+}
+
+seen_status seen_journal_remove(const char *path)
+{
+    struct listing l;
+    seen_status status = list_segments(path, &l);
+    for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
+        status = remove_segment(path, l.first[i]);
+    return status;
+}

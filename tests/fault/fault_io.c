@@ -1,0 +1,182 @@
+/*
+ * fault_io.c - every system call of a fixed script fails once, in every way it
+ * can: EIO, ENOSPC, EINTR, a short count; once, and from then on.
+ *
+ * The script builds a filter file, adds to it, merges and saves over it. After
+ * a failure: a status and a sentence, nothing leaked, and on the disk, before
+ * and after a loss of power, a file that has every key that was acknowledged.
+ */
+#include "seen_store.h"
+
+#include "helpers/keys.h"
+#include "helpers/sim_os.h"
+#include "store/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "/d/f.seen"
+#define BATCH     50
+
+static struct {
+    const seen_spec *spec;
+    seen_store_mode mode;
+    uint64_t acked; /* keys 0 .. acked-1 are to stay */
+    uint64_t added; /* keys 0 .. added-1 went in without an error */
+    bool made;
+    seen_status first; /* what the first call that failed said */
+    seen_store_report report;
+} run;
+
+static bool went_wrong(seen_status status)
+{
+    if (status != SEEN_OK && run.first == SEEN_OK) run.first = status;
+    return status != SEEN_OK;
+}
+
+static void add(seen_filter_store *s, uint64_t *next)
+{
+    struct test_batch b = test_batch_new(*next, BATCH);
+    seen_status status = seen_filter_store_add_many(s, b.keys, BATCH, NULL);
+    if (!went_wrong(status) && run.added == *next) run.added = *next + BATCH;
+    if (run.mode == SEEN_STORE_DURABLE) run.acked = run.added;
+    *next += BATCH;
+    test_batch_free(&b);
+}
+
+static void change_file(uint64_t *next)
+{
+    seen_filter_store *s;
+    seen_store_options o = {.mode = run.mode, .create = run.spec};
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report))) {
+        assert_string_not_equal(run.report.problem, "");
+        return;
+    }
+    run.made = true;
+    add(s, next);
+    add(s, next);
+    if (!went_wrong(seen_filter_store_sync(s))) run.acked = run.added;
+    add(s, next);
+    if (!went_wrong(seen_filter_store_close(s))) run.acked = run.added;
+}
+
+/* Load, merge with itself, save over the file. */
+static void rewrite_file(void)
+{
+    seen_filter_store *s;
+    seen_filter *copy;
+    seen_store_options o = {.mode = SEEN_STORE_READ};
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report)))
+        return;
+    assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
+                     SEEN_OK);
+    seen_filter_store_close(s);
+    if (went_wrong(seen_file_save(FILE_NAME, copy, 0, &run.report)))
+        assert_string_not_equal(run.report.problem, "");
+    seen_free(copy);
+    went_wrong(seen_file_verify(FILE_NAME, &run.report));
+}
+
+static void script(void)
+{
+    uint64_t next = 0;
+    change_file(&next);
+    if (run.made) rewrite_file();
+    change_file(&next);
+}
+
+static void check_file(struct sim *disk, const char *when)
+{
+    seen_filter_store *s;
+    seen_store_report report;
+    seen_store_options modes[] = {{.mode = SEEN_STORE_READ},
+                                  {.mode = SEEN_STORE_DURABLE}};
+    for (int i = 0; i < 2; i++) {
+        seen_status status =
+            seen_filter_store_open(&s, FILE_NAME, &modes[i], &report);
+        if (status == SEEN_ABSENT && run.acked == 0) return;
+        if (status != SEEN_OK)
+            fail_msg("%s: %s: %s", when, seen_strerror(status), report.problem);
+        uint64_t there =
+            test_count_maybe(seen_filter_store_filter(s), 0, run.acked);
+        if (there != run.acked)
+            fail_msg("%s: %llu of %llu keys", when, (unsigned long long)there,
+                     (unsigned long long)run.acked);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    }
+    if (seen_file_verify(FILE_NAME, &report) != SEEN_OK)
+        fail_msg("%s: verify: %s", when, report.problem);
+    assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
+}
+
+/* The script with its n-th call going wrong; false if it has fewer calls. */
+static bool one_fault(uint64_t n, int error, bool shorten, bool persistent)
+{
+    struct sim *disk = sim_new(test_seed() + n);
+    sim_mkdir(disk, "/d");
+    sim_install(disk);
+    struct faults *f = sim_faults(disk);
+    run.acked = run.added = 0;
+    run.made = false;
+    run.first = SEEN_OK;
+    if (shorten)
+        fault_arm_short(f, n, persistent);
+    else
+        fault_arm(f, n, error, persistent);
+    script();
+    bool fired = f->fired > 0;
+    const char *call = f->call ? f->call : "none";
+    fault_arm(f, 0, 0, false);
+    assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
+    /* What can be gone on with must not be felt at all. */
+    if (shorten || error == EINTR) assert_int_equal(run.first, SEEN_OK);
+
+    struct sim *after = sim_after_power_loss(disk, n);
+    sim_install(after);
+    check_file(after, call);
+    sim_free(after);
+    sim_install(disk);
+    check_file(disk, call);
+    sim_uninstall();
+    sim_free(disk);
+    return fired;
+}
+
+static const seen_spec specs[] = {
+    {.kind = SEEN_BLOCKED, .items = 2000, .fpp = 0.001},
+    {.kind = SEEN_CUCKOO, .items = 2000, .fpp = 0.001},
+    {.kind = SEEN_SET},
+};
+
+#define SPECS (sizeof specs / sizeof *specs)
+
+static void every_call_fails_once_and_for_good(void **state)
+{
+    (void)state;
+    static const int errors[] = {EIO, ENOSPC, EINTR, 0 /* short */};
+    uint64_t faults = 0;
+    for (size_t i = 0; i < SPECS; i++)
+        for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++)
+            for (size_t e = 0; e < 4; e++)
+                for (int persistent = 0; persistent < 2; persistent++) {
+                    if (persistent && errors[e] != EIO && errors[e] != ENOSPC)
+                        continue;
+                    run.spec = &specs[i];
+                    run.mode = mode;
+                    uint64_t n = 1;
+                    while (one_fault(n, errors[e], errors[e] == 0, persistent))
+                        n++;
+                    faults += n - 1;
+                }
+    print_message("%llu faults\n", (unsigned long long)faults);
+    assert_true(faults > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_fails_once_and_for_good),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

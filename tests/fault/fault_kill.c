@@ -1,0 +1,144 @@
+/*
+ * fault_kill.c - a writer is killed in the middle of its work, fifty times.
+ *
+ * A child adds keys to a file on the real disk and says after each batch how
+ * many are acknowledged. The parent kills it at some moment, opens the file and
+ * asks for every acknowledged key; then the next child goes on.
+ */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
+#include "seen_store.h"
+
+#include "helpers/keys.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 50
+#define BATCH  20
+
+static char dir[64], path[80];
+
+/* Seen by parent and child. */
+static struct shared {
+    _Atomic uint64_t acked;
+    _Atomic bool ready;
+} * shared;
+
+static const seen_spec specs[] = {
+    {.kind = SEEN_BLOCKED, .items = 1000000, .fpp = 0.0001},
+    {.kind = SEEN_CUCKOO, .items = 1000000, .fpp = 0.0001},
+    {.kind = SEEN_SET},
+    {.kind = SEEN_BLOOM, .items = 1000000, .fpp = 0.0001},
+};
+
+static void work(const seen_spec *spec, seen_store_mode mode)
+{
+    seen_filter_store *s;
+    seen_store_options o = {.mode = mode, .create = spec};
+    seen_store_report report;
+    if (seen_filter_store_open(&s, path, &o, &report) != SEEN_OK) {
+        fprintf(stderr, "%s\n", report.problem);
+        _exit(1);
+    }
+    for (int i = 0;; i++) {
+        struct test_batch b = test_batch_new(shared->acked, BATCH);
+        if (seen_filter_store_add_many(s, b.keys, BATCH, NULL) != SEEN_OK)
+            _exit(2);
+        test_batch_free(&b);
+        shared->acked += BATCH;
+        shared->ready = true;
+        if (i % 17 == 16 && seen_filter_store_sync(s) != SEEN_OK) _exit(3);
+        if (i == 400) break;
+    }
+    if (seen_filter_store_close(s) != SEEN_OK) _exit(4);
+    _exit(0);
+}
+
+static void sleep_us(uint64_t us)
+{
+    struct timespec t = {.tv_nsec = (long)(us * 1000)};
+    nanosleep(&t, NULL);
+}
+
+static void check(void)
+{
+    seen_filter_store *s;
+    seen_store_report report;
+    seen_store_options o = {.mode = SEEN_STORE_READ};
+    if (seen_filter_store_open(&s, path, &o, &report) != SEEN_OK)
+        fail_msg("%s", report.problem);
+    assert_int_equal(
+        test_count_maybe(seen_filter_store_filter(s), 0, shared->acked),
+        shared->acked);
+    seen_filter_store_close(s);
+    if (seen_file_verify(path, &report) != SEEN_OK)
+        fail_msg("verify: %s", report.problem);
+}
+
+static void nothing_acknowledged_is_lost(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(90);
+    uint64_t killed = 0, all = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const seen_spec *spec = &specs[round / 5 % 4];
+        if (round % 5 == 0) { /* a new file */
+            unlink(path);
+            all += shared->acked;
+            shared->acked = 0;
+        }
+        shared->ready = false;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            work(spec, round % 2 ? SEEN_STORE_DURABLE : SEEN_STORE_WRITE);
+        int how = 0;
+        while (!shared->ready && waitpid(child, &how, WNOHANG) == 0)
+            sleep_us(200);
+        sleep_us(test_below(&r, 20000));
+        kill(child, SIGKILL);
+        waitpid(child, &how, 0);
+        if (WIFEXITED(how)) assert_int_equal(WEXITSTATUS(how), 0);
+        killed += WIFSIGNALED(how);
+        check();
+    }
+    print_message("%llu kills, %llu keys acknowledged\n",
+                  (unsigned long long)killed,
+                  (unsigned long long)(all + shared->acked));
+    assert_true(killed > ROUNDS / 2);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/seen-kill-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) return -1;
+    snprintf(path, sizeof path, "%s/f", dir);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return shared == MAP_FAILED;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_acknowledged_is_lost),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,225 @@
+/*
+ * fault_power.c - the power fails at every system call of a writer's life.
+ *
+ * A writer creates a filter file, adds and removes keys, syncs, closes, opens
+ * again. Before each of its system calls, several states are drawn that a disk
+ * may be in after a loss of power there (helpers/sim_os.h). Each is opened as
+ * it would be after the reboot: no acknowledged key may be missing, nothing
+ * torn may be accepted, and the file must go on working.
+ */
+#include "seen_store.h"
+
+#include "helpers/keys.h"
+#include "helpers/sim_os.h"
+#include "store/os.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "/d/f.seen"
+#define BATCH     64
+
+static struct {
+    struct sim *disk;
+    struct test_rng rng;
+    const seen_spec *spec;
+    seen_store_mode mode;
+    uint64_t draws; /* states to draw at each call */
+
+    bool made;      /* the file has been created, as far as anybody was told */
+    uint64_t acked; /* keys 0 .. acked-1 must be there */
+    uint64_t begun; /* keys up to here may be there */
+    uint64_t gone;  /* of them, keys 0 .. gone-1 may have been removed */
+
+    uint64_t states, recovered, torn, twice;
+} run;
+
+static void explain(seen_status status, const seen_store_report *report)
+{
+    if (status == SEEN_OK) return;
+    fail_msg("%s: %s; kind %s, %llu acknowledged", seen_strerror(status),
+             report->problem, seen_kind_name(run.spec->kind),
+             (unsigned long long)run.acked);
+}
+
+static void assert_nothing_lost(const seen_filter *f)
+{
+    uint64_t first = run.gone, n = run.acked - first;
+    if (run.acked > first && test_count_maybe(f, first, n) != n)
+        fail_msg("an acknowledged key is lost: %llu of %llu are there",
+                 (unsigned long long)test_count_maybe(f, first, n),
+                 (unsigned long long)n);
+    /* Not more than was ever written: here, and by use_what_is_left(). */
+    seen_info info;
+    seen_info_of(f, &info);
+    assert_true(info.items <= run.begun + 2 * BATCH);
+}
+
+static void use_what_is_left(void);
+
+/* The power fails again while the first loss is being made good. */
+static void cut_again(void *ctx, const char *call)
+{
+    struct sim *first = ctx;
+    (void)call;
+    if (test_below(&run.rng, 20)) return;
+    struct sim *after = sim_after_power_loss(first, test_next(&run.rng));
+    sim_install(after);
+    use_what_is_left();
+    sim_free(after);
+    sim_install(first);
+    run.twice++;
+}
+
+/* After the reboot: look, go on writing, look again. */
+static void use_what_is_left(void)
+{
+    seen_store_report report;
+    seen_filter_store *s = NULL;
+    seen_store_options read = {.mode = SEEN_STORE_READ},
+                       write = {.mode = test_below(&run.rng, 2)
+                                            ? SEEN_STORE_DURABLE
+                                            : SEEN_STORE_WRITE};
+    seen_status status = seen_filter_store_open(&s, FILE_NAME, &read, &report);
+    if (status == SEEN_ABSENT && !run.made) return;
+    explain(status, &report);
+    assert_nothing_lost(seen_filter_store_filter(s));
+    seen_filter_store_close(s);
+    explain(seen_file_verify(FILE_NAME, &report), &report);
+
+    explain(seen_filter_store_open(&s, FILE_NAME, &write, &report), &report);
+    run.recovered += report.recovered_keys;
+    run.torn += report.torn_bytes > 0;
+    assert_nothing_lost(seen_filter_store_filter(s));
+    struct test_batch b = test_batch_new(TEST_STRANGERS, BATCH);
+    assert_int_equal(seen_filter_store_add_many(s, b.keys, BATCH, NULL),
+                     SEEN_OK);
+    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    explain(seen_filter_store_open(&s, FILE_NAME, &read, &report), &report);
+    assert_false(report.recovered);
+    assert_nothing_lost(seen_filter_store_filter(s));
+    seen_maybe_many(seen_filter_store_filter(s), b.keys, BATCH, b.answers);
+    for (size_t i = 0; i < BATCH; i++)
+        assert_true(b.answers[i]);
+    seen_filter_store_close(s);
+    test_batch_free(&b);
+    explain(seen_file_verify(FILE_NAME, &report), &report);
+}
+
+static void cut_power(void *ctx, const char *call)
+{
+    (void)ctx;
+    (void)call;
+    for (uint64_t i = 0; i < run.draws; i++) {
+        struct sim *after = sim_after_power_loss(run.disk, test_next(&run.rng));
+        sim_install(after);
+        if (test_below(&run.rng, 4) == 0) sim_on_call(after, cut_again, after);
+        use_what_is_left();
+        assert_int_equal(sim_open_files(after) + sim_mappings(after), 0);
+        sim_free(after);
+        sim_install(run.disk);
+        run.states++;
+    }
+}
+
+/* Durable: acknowledged when the call returns. Otherwise: after a sync. */
+static void add(seen_filter_store *s, uint64_t n)
+{
+    struct test_batch b = test_batch_new(run.begun, n);
+    run.begun += n;
+    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, NULL), SEEN_OK);
+    if (run.mode == SEEN_STORE_DURABLE) run.acked = run.begun;
+    test_batch_free(&b);
+}
+
+static void take_away(seen_filter_store *s, uint64_t n)
+{
+    struct test_batch b = test_batch_new(run.gone, n);
+    run.gone += n;
+    assert_int_equal(seen_filter_store_remove_many(s, b.keys, n, b.answers),
+                     SEEN_OK);
+    test_batch_free(&b);
+}
+
+static void sync(seen_filter_store *s)
+{
+    assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+    run.acked = run.begun;
+}
+
+static void live(void)
+{
+    seen_store_options o = {.mode = run.mode, .create = run.spec};
+    for (int life = 0; life < 3; life++) {
+        seen_filter_store *s;
+        seen_store_report report;
+        explain(seen_filter_store_open(&s, FILE_NAME, &o, &report), &report);
+        run.made = true;
+        add(s, BATCH);
+        add(s, 1);
+        if (run.spec->kind == SEEN_CUCKOO) take_away(s, 10);
+        sync(s);
+        add(s, 3 * BATCH);
+        if (life == 1) sync(s);
+        add(s, 7);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        run.acked = run.begun;
+    }
+}
+
+static void run_with(const seen_spec *spec, seen_store_mode mode,
+                     uint64_t draws, uint64_t seed)
+{
+    run.disk = sim_new(seed);
+    run.rng = test_rng(seed);
+    run.spec = spec;
+    run.mode = mode;
+    run.draws = draws;
+    run.made = false;
+    run.acked = run.begun = run.gone = 0;
+    sim_mkdir(run.disk, "/d");
+    sim_install(run.disk);
+    sim_on_call(run.disk, cut_power, NULL);
+    live();
+    cut_power(NULL, "end");
+    sim_on_call(run.disk, NULL, NULL);
+    assert_int_equal(sim_open_files(run.disk) + sim_mappings(run.disk), 0);
+    sim_uninstall();
+    sim_free(run.disk);
+}
+
+static const seen_spec specs[] = {
+    {.kind = SEEN_BLOOM, .items = 2000, .fpp = 0.001},
+    {.kind = SEEN_BLOCKED, .items = 2000, .fpp = 0.001},
+    {.kind = SEEN_BLOCKED, .items = 80000, .fpp = 0.0001},
+    {.kind = SEEN_CUCKOO, .items = 2000, .fpp = 0.001},
+    {.kind = SEEN_SET},
+};
+
+#define SPECS (sizeof specs / sizeof *specs)
+
+/* 2000 states in the quick run, 40,000 with the scale of --full. */
+static void no_power_cut_loses_anything(void **state)
+{
+    (void)state;
+    uint64_t wanted = 2000 * test_scale();
+    for (uint64_t seed = test_seed(); run.states < wanted; seed++)
+        for (size_t i = 0; i < SPECS; i++)
+            for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE;
+                 mode++)
+                run_with(&specs[i], mode, 2, seed);
+    print_message("%llu states, %llu of them twice; %llu keys recovered, "
+                  "%llu torn tails\n",
+                  (unsigned long long)run.states, (unsigned long long)run.twice,
+                  (unsigned long long)run.recovered,
+                  (unsigned long long)run.torn);
+    assert_true(run.recovered > 0 && run.torn > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_power_cut_loses_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

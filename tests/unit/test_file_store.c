@@ -1,0 +1,355 @@
+/* test_file_store.c - filters in files: modes, locks, recovery, reports. */
+#include "seen_store.h"
+
+#include "helpers/keys.h"
+#include "helpers/sim_os.h"
+#include "store/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "/d/f.seen"
+
+static struct sim *disk;
+
+static int new_disk(void **state)
+{
+    (void)state;
+    disk = sim_new(test_seed());
+    sim_mkdir(disk, "/d");
+    sim_install(disk);
+    return 0;
+}
+
+static int free_disk(void **state)
+{
+    (void)state;
+    assert_int_equal(sim_open_files(disk), 0);
+    assert_int_equal(sim_mappings(disk), 0);
+    sim_uninstall();
+    sim_free(disk);
+    return 0;
+}
+
+/* One spec for each kind that a store can change. */
+static const seen_spec specs[] = {
+    {.kind = SEEN_BLOOM, .items = 3000, .fpp = 0.01},
+    {.kind = SEEN_BLOCKED, .items = 20000, .fpp = 0.001},
+    {.kind = SEEN_BLOCKED, .items = 3000, .fpp = 1e-9},
+    {.kind = SEEN_CUCKOO, .items = 3000, .fpp = 0.001},
+    {.kind = SEEN_SET},
+};
+
+#define SPECS (sizeof specs / sizeof *specs)
+
+static seen_filter_store *open_store(seen_store_mode mode,
+                                     const seen_spec *create,
+                                     seen_store_report *report)
+{
+    seen_filter_store *s = NULL;
+    seen_store_options options = {.mode = mode, .create = create};
+    seen_status status =
+        seen_filter_store_open(&s, FILE_NAME, &options, report);
+    if (status != SEEN_OK) fail_msg("%s", seen_strerror(status));
+    return s;
+}
+
+static void add(seen_filter_store *s, uint64_t first, size_t n)
+{
+    struct test_batch b = test_batch_new(first, n);
+    size_t added;
+    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, &added), SEEN_OK);
+    assert_int_equal(added, n);
+    test_batch_free(&b);
+}
+
+static void assert_members(const seen_filter *f, uint64_t n)
+{
+    assert_int_equal(test_count_maybe(f, 0, n), n);
+}
+
+static void what_was_added_is_there_after_closing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++)
+        for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
+            seen_store_report report;
+            seen_filter_store *s = open_store(mode, &specs[i], &report);
+            assert_true(report.created);
+            for (uint64_t at = 0; at < 2000; at += 100)
+                add(s, at, 100);
+            assert_members(seen_filter_store_filter(s), 2000);
+            assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+
+            s = open_store(SEEN_STORE_READ, NULL, &report);
+            assert_false(report.created || report.recovered);
+            assert_members(seen_filter_store_filter(s), 2000);
+            seen_info info;
+            seen_info_of(seen_filter_store_filter(s), &info);
+            assert_in_range(info.items, 1950, 2000);
+            struct test_batch b = test_batch_new(0, 1);
+            assert_int_equal(seen_filter_store_add_many(s, b.keys, 1, NULL),
+                             SEEN_UNSUPPORTED);
+            test_batch_free(&b);
+            assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            seen_os->unlink(FILE_NAME);
+        }
+}
+
+/* A reader beside a writer, and one after the writer died. */
+static void readers_know_what_was_acknowledged(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_store_report report;
+        seen_filter_store *w =
+            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+        for (uint64_t at = 0; at < 1500; at += 500) {
+            add(w, at, 500);
+            seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+            assert_true(report.recovered);
+            assert_members(seen_filter_store_filter(r), at + 500);
+            seen_filter_store_close(r);
+            if (at == 500) assert_int_equal(seen_filter_store_sync(w), SEEN_OK);
+        }
+        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+        struct sim *after = sim_after_kill(disk);
+        sim_install(after);
+        seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_members(seen_filter_store_filter(r), 1500);
+        seen_filter_store_close(r);
+        seen_filter_store *again =
+            open_store(SEEN_STORE_DURABLE, NULL, &report);
+        assert_true(report.recovered);
+        assert_int_equal(report.recovered_keys, 500);
+        assert_members(seen_filter_store_filter(again), 1500);
+        assert_int_equal(seen_filter_store_close(again), SEEN_OK);
+        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+        sim_install(disk);
+        sim_free(after);
+        assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+        seen_os->unlink(FILE_NAME);
+    }
+}
+
+static void there_is_one_writer(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    seen_filter_store *other = NULL;
+    for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
+        seen_store_options o = {.mode = mode};
+        assert_int_equal(seen_filter_store_open(&other, FILE_NAME, &o, &report),
+                         SEEN_BUSY);
+        assert_string_not_equal(report.problem, "");
+    }
+    assert_int_equal(
+        seen_file_save(FILE_NAME, seen_filter_store_filter(w), 0, &report),
+        SEEN_BUSY);
+    assert_null(other);
+    seen_filter_store_close(w);
+    w = open_store(SEEN_STORE_WRITE, NULL, &report);
+    seen_filter_store_close(w);
+}
+
+static void removal_is_journaled_too(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[3], &report);
+    add(w, 0, 1000);
+    struct test_batch b = test_batch_new(0, 400);
+    assert_int_equal(seen_filter_store_remove_many(w, b.keys, 400, b.answers),
+                     SEEN_OK);
+    for (size_t i = 0; i < 400; i++)
+        assert_true(b.answers[i]);
+    test_batch_free(&b);
+    struct sim *after = sim_after_power_loss(disk, 7);
+    sim_install(after);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    assert_int_equal(test_count_maybe(seen_filter_store_filter(r), 400, 600),
+                     600);
+    assert_in_range(test_count_maybe(seen_filter_store_filter(r), 0, 400), 0,
+                    10);
+    seen_filter_store_close(r);
+    sim_install(disk);
+    sim_free(after);
+    seen_filter_store_close(w);
+
+    w = open_store(SEEN_STORE_DURABLE, NULL, &report);
+    seen_filter_store_close(w);
+    seen_os->unlink(FILE_NAME);
+    w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    b = test_batch_new(0, 1);
+    assert_int_equal(seen_filter_store_remove_many(w, b.keys, 1, b.answers),
+                     SEEN_UNSUPPORTED);
+    test_batch_free(&b);
+    seen_filter_store_close(w);
+}
+
+static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    seen_spec small = {.kind = SEEN_CUCKOO, .items = 100, .fpp = 0.001};
+    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &small, &report);
+    struct test_batch b = test_batch_new(0, 1000);
+    size_t added;
+    assert_int_equal(seen_filter_store_add_many(w, b.keys, 1000, &added),
+                     SEEN_FULL);
+    assert_in_range(added, 100, 999);
+    struct sim *after = sim_after_power_loss(disk, 8);
+    sim_install(after);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    assert_true(
+        seen_equal(seen_filter_store_filter(r), seen_filter_store_filter(w)));
+    assert_members(seen_filter_store_filter(r), added);
+    seen_filter_store_close(r);
+    sim_install(disk);
+    sim_free(after);
+    test_batch_free(&b);
+    seen_filter_store_close(w);
+}
+
+static void secrets_apart_are_asked_for(void **state)
+{
+    (void)state;
+    static const uint8_t other[16] = {1, 2, 3};
+    seen_store_report report;
+    seen_spec spec = {
+        .items = 1000, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret};
+    seen_store_options o = {.mode = SEEN_STORE_DURABLE,
+                            .flags = SEEN_SECRET_APART,
+                            .create = &spec,
+                            .secret = test_secret};
+    seen_filter_store *s = NULL;
+    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
+                     SEEN_OK);
+    add(s, 0, 500);
+    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    size_t len;
+    const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
+    for (size_t i = 0; i + 16 <= len; i++)
+        assert_memory_not_equal(bytes + i, test_secret, 16);
+
+    s = NULL;
+    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
+        seen_store_options none = {.mode = mode},
+                           wrong = {.mode = mode, .secret = other},
+                           right = {.mode = mode, .secret = test_secret};
+        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &none, &report),
+                         SEEN_NO_SECRET);
+        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &wrong, &report),
+                         SEEN_MISMATCH);
+        assert_null(s);
+        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &right, &report),
+                         SEEN_OK);
+        assert_members(seen_filter_store_filter(s), 500);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        s = NULL;
+    }
+    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+}
+
+/* Bytes that seen_save() made, put into a file by somebody else. */
+static void a_saved_filter_becomes_a_store(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_filter *f = test_filter(specs[i]);
+        test_add_members(f, 0, 700);
+        uint8_t *bytes = malloc(1 << 20);
+        size_t len;
+        assert_int_equal(seen_save(f, 0, bytes, 1 << 20, &len), SEEN_OK);
+        sim_put(disk, FILE_NAME, bytes, len);
+        seen_store_report report;
+        seen_filter_store *s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_true(seen_equal(seen_filter_store_filter(s), f));
+        seen_filter_store_close(s);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+        add(s, 700, 300);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_members(seen_filter_store_filter(s), 1000);
+        seen_filter_store_close(s);
+        seen_os->unlink(FILE_NAME);
+        free(bytes);
+        seen_free(f);
+    }
+}
+
+static void damage_is_found_and_named(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_filter_store *s =
+            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+        add(s, 0, 1000);
+        seen_filter_store_close(s);
+        size_t len;
+        uint8_t *good = malloc(1 << 20);
+        const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
+        memcpy(good, bytes, len);
+        seen_os->unlink(FILE_NAME);
+        struct test_rng r = test_rng(200 + i);
+        for (int n = 0; n < 100; n++) {
+            /* Damage to the spare header is not seen until it is needed. */
+            size_t at = 1024 + test_below(&r, len - 1024);
+            uint8_t flip = (uint8_t)(1u << test_below(&r, 8));
+            good[at] ^= flip;
+            sim_put(disk, FILE_NAME, good, len);
+            assert_int_equal(seen_file_verify(FILE_NAME, &report),
+                             SEEN_CORRUPT);
+            assert_string_not_equal(report.problem, "");
+            seen_os->unlink(FILE_NAME);
+            good[at] ^= flip;
+        }
+        free(good);
+    }
+}
+
+static void missing_files_are_not_made_up(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    seen_filter_store *s = NULL;
+    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
+        seen_store_options o = {.mode = mode};
+        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
+                         SEEN_ABSENT);
+        assert_string_equal(report.problem, "no such file");
+    }
+    seen_store_options bad = {.mode = SEEN_STORE_DURABLE,
+                              .create = &(seen_spec){.fpp = 2}};
+    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &bad, &report),
+                     SEEN_INVALID);
+    assert_string_equal(report.problem, seen_plan_problem(bad.create));
+    assert_null(s);
+    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_ABSENT);
+    sim_put(disk, FILE_NAME, "short", 5);
+    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
+    seen_store_options o = {.mode = SEEN_STORE_READ};
+    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
+                     SEEN_CORRUPT);
+}
+
+int main(void)
+{
+#define ON_DISK(test) cmocka_unit_test_setup_teardown(test, new_disk, free_disk)
+    const struct CMUnitTest tests[] = {
+        ON_DISK(what_was_added_is_there_after_closing),
+        ON_DISK(readers_know_what_was_acknowledged),
+        ON_DISK(there_is_one_writer),
+        ON_DISK(removal_is_journaled_too),
+        ON_DISK(a_full_filter_says_so_and_recovers_as_it_was),
+        ON_DISK(secrets_apart_are_asked_for),
+        ON_DISK(a_saved_filter_becomes_a_store),
+        ON_DISK(damage_is_found_and_named),
+        ON_DISK(missing_files_are_not_made_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

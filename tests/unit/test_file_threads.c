@@ -1,0 +1,161 @@
+/* test_file_threads.c - threads that change one store share its syncs. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "seen_store.h"
+
+#include "helpers/fault_os.h"
+#include "helpers/keys.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define THREADS 4
+#define BATCHES 60
+#define BATCH   25
+
+static char dir[64], path[80];
+static seen_filter_store *store;
+
+static void *add_all(void *number)
+{
+    uint64_t first = (uint64_t)(uintptr_t)number * BATCHES * BATCH;
+    for (uint64_t i = 0; i < BATCHES; i++) {
+        struct test_batch b = test_batch_new(first + i * BATCH, BATCH);
+        if (seen_filter_store_add_many(store, b.keys, BATCH, NULL) != SEEN_OK)
+            abort();
+        seen_filter_store_maybe_many(store, b.keys, BATCH, b.answers);
+        for (size_t k = 0; k < BATCH; k++)
+            if (!b.answers[k]) abort();
+        if (i == BATCHES / 2 && seen_filter_store_sync(store) != SEEN_OK)
+            abort();
+        test_batch_free(&b);
+    }
+    return NULL;
+}
+
+static void threads_share_syncs_and_lose_nothing(void **state)
+{
+    (void)state;
+    static const seen_spec specs[] = {
+        {.kind = SEEN_BLOCKED, .items = 100000, .fpp = 0.001},
+        {.kind = SEEN_CUCKOO, .items = 100000, .fpp = 0.001},
+        {.kind = SEEN_SET}};
+    for (size_t i = 0; i < 3; i++) {
+        struct faults *calls = fault_os_install();
+        calls->only = "datasync";
+        fault_arm(calls, 0, 0, false);
+        seen_store_options o = {.mode = SEEN_STORE_DURABLE,
+                                .create = &specs[i]};
+        remove(path);
+        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL),
+                         SEEN_OK);
+        pthread_t t[THREADS];
+        for (uintptr_t n = 0; n < THREADS; n++)
+            assert_int_equal(pthread_create(&t[n], NULL, add_all, (void *)n),
+                             0);
+        for (size_t n = 0; n < THREADS; n++)
+            pthread_join(t[n], NULL);
+        uint64_t syncs = calls->calls;
+        assert_int_equal(seen_filter_store_close(store), SEEN_OK);
+        fault_os_uninstall();
+        print_message("%llu syncs for %d commits\n", (unsigned long long)syncs,
+                      THREADS * BATCHES);
+        assert_true(syncs > 0 && syncs <= THREADS * BATCHES);
+
+        o = (seen_store_options){.mode = SEEN_STORE_READ};
+        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL),
+                         SEEN_OK);
+        uint64_t all = THREADS * BATCHES * BATCH;
+        assert_int_equal(
+            test_count_maybe(seen_filter_store_filter(store), 0, all), all);
+        seen_filter_store_close(store);
+        assert_int_equal(seen_file_verify(path, NULL), SEEN_OK);
+    }
+}
+
+/* ---- A reader beside a writer ------------------------------------------- */
+
+static _Atomic uint64_t acked;
+static _Atomic bool writing;
+
+static void *write_and_sync(void *spec)
+{
+    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
+    seen_filter_store *w;
+    if (seen_filter_store_open(&w, path, &o, NULL) != SEEN_OK) abort();
+    for (int i = 0; i < 300; i++) {
+        struct test_batch b = test_batch_new(acked, BATCH);
+        if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
+            abort();
+        acked += BATCH;
+        if (i % 3 == 0 && seen_filter_store_sync(w) != SEEN_OK) abort();
+        test_batch_free(&b);
+    }
+    if (seen_filter_store_close(w) != SEEN_OK) abort();
+    writing = false;
+    return NULL;
+}
+
+/* Whatever the writer is doing at the moment: what it had acknowledged before
+ * the file was opened is there. */
+static void readers_catch_a_file_that_changes(void **state)
+{
+    (void)state;
+    static seen_spec specs[] = {
+        {.kind = SEEN_BLOCKED, .items = 10000, .fpp = 0.001},
+        {.kind = SEEN_CUCKOO, .items = 10000, .fpp = 0.001}};
+    for (size_t i = 0; i < 2; i++) {
+        pthread_t t;
+        uint64_t looks = 0;
+        remove(path);
+        acked = 0;
+        writing = true;
+        assert_int_equal(pthread_create(&t, NULL, write_and_sync, &specs[i]),
+                         0);
+        while (writing) {
+            seen_store_options o = {.mode = SEEN_STORE_READ};
+            seen_store_report report;
+            uint64_t sure = acked;
+            seen_status status =
+                seen_filter_store_open(&store, path, &o, &report);
+            if (status == SEEN_ABSENT && sure == 0) continue;
+            if (status != SEEN_OK)
+                fail_msg("%s: %s", seen_strerror(status), report.problem);
+            assert_int_equal(
+                test_count_maybe(seen_filter_store_filter(store), 0, sure),
+                sure);
+            seen_filter_store_close(store);
+            if (looks++ % 8 == 0 && seen_file_verify(path, &report) != SEEN_OK)
+                fail_msg("verify: %s", report.problem);
+        }
+        pthread_join(t, NULL);
+        print_message("%llu looks\n", (unsigned long long)looks);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/seen-threads-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) return -1;
+    snprintf(path, sizeof path, "%s/f", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove(path);
+    return remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_share_syncs_and_lose_nothing),
+        cmocka_unit_test(readers_catch_a_file_that_changes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
