@@ -24,7 +24,7 @@
  *            beside anything but seen_free().
  *            Filters made with SEEN_CONCURRENT also allow the seen_add and
  *            seen_visit families beside any other call but seen_clear(),
- *            seen_merge() and seen_free().
+ *            seen_merge(), seen_allow() and seen_free().
  * Bytes      The _load and _view calls accept hostile input: any bytes give a
  *            working object or an error, in bounded memory.
  * Keys       A key is `len` bytes; NUL is a byte like any other, and the empty
@@ -189,7 +189,8 @@ typedef struct seen_filter seen_filter;
 SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec);
 SEEN_API void seen_free(seen_filter *f);
 
-/* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. */
+/* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. (Keys
+ * that must not be misjudged can be listed: see seen_allowlist.h.) */
 SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
 
 /* Remember a key. Adding it again is harmless, except to SEEN_CUCKOO, which

@@ -10,6 +10,7 @@
  */
 #include "seen.h"
 
+#include "api/allow.h"
 #include "filter/filter.h"
 
 #include <string.h>
@@ -63,7 +64,9 @@ void seen_maybe_many(const seen_filter *f, const seen_key *keys, size_t n,
     struct stream s;
     for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {
         f->ops->maybe_many(f, s.hashes, now, s.have - now, answers);
+        if (f->allowed) seen_allow_correct(f, keys, s.hashes, now, answers);
         answers += now;
+        keys += now;
     }
 }
 
@@ -78,6 +81,8 @@ seen_status seen_visit_many(seen_filter *f, const seen_key *keys, size_t n,
         size_t done;
         status = f->ops->visit_many(f, s.hashes, now, s.have - now,
                                     before ? before + total : NULL, &done);
+        if (f->allowed && before)
+            seen_allow_correct(f, keys + total, s.hashes, done, before + total);
         total += done;
         if (status != SEEN_OK) break;
     }

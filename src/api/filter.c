@@ -4,6 +4,7 @@
  */
 #include "seen.h"
 
+#include "api/allow.h"
 #include "api/make.h"
 #include "api/plan.h"
 #include "base/alloc.h"
@@ -15,7 +16,7 @@
 /* ---- Life --------------------------------------------------------------- */
 
 /* A filter from the first `size` bytes of `pattern`, with an allocator of its
- * own and parts full of zeros. */
+ * own, parts full of zeros and no list. */
 static seen_status make(seen_filter **out, const seen_filter *pattern,
                         size_t size, const seen_allocator *allocator)
 {
@@ -25,6 +26,7 @@ static seen_status make(seen_filter **out, const seen_filter *pattern,
     memcpy(f, pattern, size);
     f->allocator = a;
     f->borrowed = f->frozen = false;
+    f->allowed = NULL;
     if (size == sizeof *pattern) f->ops->shape(f);
     seen_status status = seen_parts_open(f);
     if (status != SEEN_OK) {
@@ -63,6 +65,7 @@ void seen_free(seen_filter *f)
     if (!f) return;
     seen_allocator a = f->allocator;
     size_t size = f->ops->state_size;
+    seen_allowlist_free(f->allowed);
     seen_parts_close(f);
     seen_release(&a, f, size);
 }
@@ -76,6 +79,13 @@ seen_status seen_copy(seen_filter **copy, const seen_filter *f,
     seen_filter *made;
     seen_status status = make(&made, f, f->ops->state_size, allocator);
     if (status != SEEN_OK) return status;
+    if (f->allowed) {
+        status = seen_allowlist_copy(&made->allowed, f->allowed, allocator);
+        if (status != SEEN_OK) {
+            seen_free(made);
+            return status;
+        }
+    }
     seen_parts_copy(made, f);
     *copy = made;
     return SEEN_OK;
@@ -118,7 +128,8 @@ seen_status seen_visit_hashed(seen_filter *f, seen_hash hash, bool *before)
 
 bool seen_maybe(const seen_filter *f, const void *key, size_t len)
 {
-    return seen_maybe_hashed(f, seen_hash_key(f, key, len));
+    seen_hash h = seen_hash_key(f, key, len);
+    return seen_allow_corrected(f, key, len, h, seen_maybe_hashed(f, h));
 }
 
 seen_status seen_add(seen_filter *f, const void *key, size_t len)
@@ -129,7 +140,11 @@ seen_status seen_add(seen_filter *f, const void *key, size_t len)
 seen_status seen_visit(seen_filter *f, const void *key, size_t len,
                        bool *before)
 {
-    return seen_visit_hashed(f, seen_hash_key(f, key, len), before);
+    seen_hash h = seen_hash_key(f, key, len);
+    seen_status status = seen_visit_hashed(f, h, before);
+    if (status == SEEN_OK)
+        *before = seen_allow_corrected(f, key, len, h, *before);
+    return status;
 }
 
 seen_status seen_remove(seen_filter *f, const void *key, size_t len)
@@ -139,29 +154,31 @@ seen_status seen_remove(seen_filter *f, const void *key, size_t len)
 
 uint32_t seen_count(const seen_filter *f, const void *key, size_t len)
 {
-    return seen_count_hashed(f, seen_hash_key(f, key, len));
-}
-
-static seen_hash hash_u64(const seen_filter *f, uint64_t key)
-{
-    uint8_t bytes[8];
-    seen_put_le64(bytes, key);
-    return seen_hash_key(f, bytes, sizeof bytes);
+    seen_hash h = seen_hash_key(f, key, len);
+    uint32_t count = seen_count_hashed(f, h);
+    bool there = seen_allow_corrected(f, key, len, h, count > 0);
+    return there ? count + !count : 0;
 }
 
 seen_status seen_add_u64(seen_filter *f, uint64_t key)
 {
-    return seen_add_hashed(f, hash_u64(f, key));
+    uint8_t bytes[8];
+    seen_put_le64(bytes, key);
+    return seen_add(f, bytes, sizeof bytes);
 }
 
 bool seen_maybe_u64(const seen_filter *f, uint64_t key)
 {
-    return seen_maybe_hashed(f, hash_u64(f, key));
+    uint8_t bytes[8];
+    seen_put_le64(bytes, key);
+    return seen_maybe(f, bytes, sizeof bytes);
 }
 
 seen_status seen_visit_u64(seen_filter *f, uint64_t key, bool *before)
 {
-    return seen_visit_hashed(f, hash_u64(f, key), before);
+    uint8_t bytes[8];
+    seen_put_le64(bytes, key);
+    return seen_visit(f, bytes, sizeof bytes, before);
 }
 
 /* ---- Whole filters ------------------------------------------------------ */
@@ -199,9 +216,16 @@ void seen_clear(seen_filter *f)
     f->items = 0;
 }
 
+static bool same_list(const seen_filter *a, const seen_filter *b)
+{
+    if (!a->allowed || !b->allowed) return !a->allowed && !b->allowed;
+    return a->listed == b->listed &&
+           seen_allowlist_equal(a->allowed, b->allowed);
+}
+
 bool seen_equal(const seen_filter *a, const seen_filter *b)
 {
-    return same_hash(a, b) && a->ops->equal(a, b);
+    return same_hash(a, b) && same_list(a, b) && a->ops->equal(a, b);
 }
 
 void seen_info_of(const seen_filter *f, seen_info *info)
@@ -214,4 +238,5 @@ void seen_info_of(const seen_filter *f, seen_info *info)
                         .capacity = f->plan.items,
                         .fpp = f->plan.fpp};
     f->ops->info(f, info);
+    if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
 }

@@ -11,7 +11,8 @@
  * it keeps the pointer, and whoever makes the filter puts memory there, fresh
  * from the allocator or inside a file that is mapped. State and parts together
  * are the filter: copying, saving and loading need to know nothing else, so
- * state holds no other pointers.
+ * state holds no other pointers. (The allowlist is no business of a kind: it
+ * overrules answers in the calls of seen.h.)
  *
  * All operations work on hashes: the calls of seen.h hash first, check
  * arguments, and may rely on `ops` for the rest.
@@ -20,6 +21,7 @@
 #define SEEN_FILTER_H
 
 #include "seen.h"
+#include "seen_allowlist.h"
 
 #include "base/base.h"
 #include "hash/hash.h"
@@ -35,6 +37,8 @@ struct seen_filter {
     uint64_t items; /* adds that changed something */
     bool borrowed;  /* the parts belong to somebody else */
     bool frozen;    /* and must not be changed */
+    seen_allowlist *allowed; /* NULL, or the filter's own: api/allow.c */
+    seen_listed listed;      /* what that means */
 };
 
 /* A block of payload. */

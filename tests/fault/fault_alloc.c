@@ -8,6 +8,7 @@
  * changed; the script itself does the rest.
  */
 #include "seen.h"
+#include "seen_allowlist.h"
 #include "seen_bitmap.h"
 
 #include "helpers/failing_alloc.h"
@@ -255,6 +256,106 @@ static void bitmaps(void)
     seen_bitmap_free(b);
 }
 
+/* ---- Allowlists, alone and with a filter -------------------------------- */
+
+static seen_allowlist *new_list(void)
+{
+    seen_allowlist *list = (seen_allowlist *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_allowlist_new(&list, &memory.as), blocks, failed)) {
+        assert_ptr_equal(list, &memory);
+        assert_int_equal(seen_allowlist_new(&list, &memory.as), SEEN_OK);
+    }
+    return list;
+}
+
+static void list_key(seen_allowlist *list, uint64_t i)
+{
+    uint64_t key = test_key(i), count = seen_allowlist_count(list);
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    seen_status status = seen_allowlist_add(list, &key, 8);
+    if (status == SEEN_OK) { /* the first one takes two blocks */
+        assert_int_equal(memory.failed, failed);
+    } else {
+        blocks += memory.blocks > blocks;
+        assert_true(refused(status, blocks, failed));
+        assert_int_equal(seen_allowlist_count(list), count);
+        assert_false(seen_allowlist_has(list, &key, 8));
+        assert_int_equal(seen_allowlist_add(list, &key, 8), SEEN_OK);
+    }
+    assert_true(seen_allowlist_has(list, &key, 8));
+}
+
+static seen_allowlist *copy_list(const seen_allowlist *list)
+{
+    seen_allowlist *copy = (seen_allowlist *)&memory;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_allowlist_copy(&copy, list, &memory.as), blocks, failed)) {
+        assert_ptr_equal(copy, &memory);
+        assert_int_equal(seen_allowlist_copy(&copy, list, &memory.as), SEEN_OK);
+    }
+    assert_true(seen_allowlist_equal(copy, list));
+    return copy;
+}
+
+static seen_allowlist *save_and_load_list(const seen_allowlist *list)
+{
+    static uint8_t buf[4096];
+    size_t len;
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    seen_status status = seen_allowlist_save(list, buf, sizeof buf, &len);
+    if (refused(status, blocks, failed))
+        assert_int_equal(seen_allowlist_save(list, buf, sizeof buf, &len),
+                         SEEN_OK);
+
+    seen_allowlist *loaded = (seen_allowlist *)&memory;
+    blocks = memory.blocks, failed = memory.failed;
+    status = seen_allowlist_load(&loaded, buf, len, &memory.as);
+    if (refused(status, blocks, failed)) {
+        assert_ptr_equal(loaded, &memory);
+        assert_int_equal(seen_allowlist_load(&loaded, buf, len, &memory.as),
+                         SEEN_OK);
+    }
+    assert_true(seen_allowlist_equal(loaded, list));
+    return loaded;
+}
+
+static void allow(seen_filter *f, const seen_allowlist *list)
+{
+    seen_filter *before = picture(f);
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    if (refused(seen_allow(f, list, SEEN_LISTED_NEVER), blocks, failed)) {
+        assert_unchanged(f, before);
+        assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
+    }
+    assert_true(seen_allowlist_equal(seen_allowed(f, NULL), list));
+    seen_free(before);
+}
+
+static void allowlists(void)
+{
+    seen_allowlist *list = new_list();
+    for (uint64_t i = 0; i < 60; i++) /* grows a few times */
+        list_key(list, i);
+    seen_allowlist *copy = copy_list(list), *loaded = save_and_load_list(list);
+    uint64_t key = test_key(0);
+    assert_int_equal(seen_allowlist_remove(copy, &key, 8), SEEN_OK);
+
+    seen_filter *f = new_filter((seen_spec){.items = 1000, .fpp = 1e-6});
+    add(f, 100);
+    allow(f, copy);
+    allow(f, loaded);
+    seen_filter *other = copy_filter(f);
+    assert_int_equal(seen_add_u64(other, key), SEEN_OK);
+    assert_false(seen_maybe_u64(other, key));
+    seen_free(f);
+    assert_false(seen_maybe_u64(other, key));
+    seen_free(other);
+    seen_allowlist_free(list);
+    seen_allowlist_free(copy);
+    seen_allowlist_free(loaded);
+}
+
 static void script(void)
 {
     seen_kind kind;
@@ -264,6 +365,7 @@ static void script(void)
             if (test_kind_can(kind, flags)) filters_of(kind, flags);
     bitmap_kind();
     bitmaps();
+    allowlists();
 }
 
 /* The whole script for each allocation that it makes. */
