@@ -4,17 +4,42 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "seen_allowlist.h"
 
 #include <string.h>
 
 /* ---- Save --------------------------------------------------------------- */
 
+static const seen_allocator system_memory;
+
+static seen_status save_list(const seen_filter *f, struct seen_saved *out)
+{
+    size_t len = 0;
+    seen_listed policy;
+    out->listed = NULL;
+    if (!seen_allowed(f, &policy)) return SEEN_OK;
+    seen_allowlist_save(f->allowed, NULL, 0, &len);
+    out->listed = seen_alloc_zeroed(&system_memory, len);
+    if (!out->listed) return SEEN_NOMEM;
+    out->header.listed_len = (uint32_t)len;
+    out->header.listed_policy = policy;
+    out->body.listed = out->listed;
+    return seen_allowlist_save(f->allowed, out->listed, len, &len);
+}
+
+void seen_saved_free(struct seen_saved *s)
+{
+    seen_release(&system_memory, s->listed, s->header.listed_len);
+    s->listed = NULL;
+}
+
 seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
                             struct seen_saved *out)
 {
     bool keyed = f->hash->keyed;
-    if (flags & SEEN_NATIVE_APART && !keyed) return SEEN_INVALID;
     struct seen_native *h = &out->header;
+    out->listed = NULL;
+    if (flags & SEEN_NATIVE_APART && !keyed) return SEEN_INVALID;
     *h = (struct seen_native){.plan = f->plan,
                               .flags = flags | (keyed ? SEEN_NATIVE_KEYED : 0),
                               .hash = f->hash,
@@ -29,7 +54,11 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
     while (out->body.count < SEEN_MAX_PARTS &&
            f->ops->part(f, out->body.count, &out->parts[out->body.count]))
         out->body.count++;
-    return seen_native_layout(h, &out->body) ? SEEN_OK : SEEN_INVALID;
+    seen_status status = save_list(f, out);
+    if (status == SEEN_OK && !seen_native_layout(h, &out->body))
+        status = SEEN_INVALID;
+    if (status != SEEN_OK) seen_saved_free(out);
+    return status;
 }
 
 seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
@@ -43,16 +72,17 @@ seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
     if (status != SEEN_OK) return status;
     struct seen_native *h = &saved.header;
     *len = (size_t)(h->payload_offset + h->payload_len);
-    if (cap < *len) return SEEN_SHORT;
-
-    uint8_t *to = buf;
-    seen_native_head(h, &saved.body, to);
-    to += h->payload_offset;
-    for (uint32_t i = 0; i < saved.body.count; i++) {
-        seen_native_put_part(&saved.parts[i], to);
-        to += seen_part_room(&saved.parts[i]);
+    if (cap >= *len) {
+        uint8_t *to = buf;
+        seen_native_head(h, &saved.body, to);
+        to += h->payload_offset;
+        for (uint32_t i = 0; i < saved.body.count; i++) {
+            seen_native_put_part(&saved.parts[i], to);
+            to += seen_part_room(&saved.parts[i]);
+        }
     }
-    return SEEN_OK;
+    seen_saved_free(&saved);
+    return cap >= *len ? SEEN_OK : SEEN_SHORT;
 }
 
 /* ---- Load --------------------------------------------------------------- */
@@ -108,6 +138,25 @@ static bool read_state(seen_filter *f, const uint8_t *buf,
         sum += seen_part_room(&part);
     }
     return sum == h->payload_len;
+}
+
+static seen_status read_list(seen_filter *f, const uint8_t *buf,
+                             const struct seen_native *h)
+{
+    const uint8_t *listed = buf + h->table_offset +
+                            4 * seen_native_blocks(h->payload_len) +
+                            h->state_len;
+    if (h->listed_len == 0 && h->listed_policy == 0) return SEEN_OK;
+    if (h->listed_policy != SEEN_LISTED_NEVER &&
+        h->listed_policy != SEEN_LISTED_ALWAYS)
+        return SEEN_CORRUPT;
+    seen_allowlist *list;
+    seen_status status =
+        seen_allowlist_load(&list, listed, h->listed_len, NULL);
+    if (status != SEEN_OK) return status;
+    status = seen_allow(f, list, (seen_listed)h->listed_policy);
+    seen_allowlist_free(list);
+    return status;
 }
 
 static void use_parts_there(seen_filter *f, const uint8_t *payload)
@@ -174,9 +223,12 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
         use_parts_there(f, payload);
     }
     f->frozen = mode == SEEN_RESTORE_VIEW;
-    if (!f->frozen && f->ops->parts_ok && !f->ops->parts_ok(f)) {
+    if (!f->frozen && f->ops->parts_ok && !f->ops->parts_ok(f))
+        status = SEEN_CORRUPT;
+    if (status == SEEN_OK) status = read_list(f, buf, h);
+    if (status != SEEN_OK) {
         seen_free(f);
-        return SEEN_CORRUPT;
+        return status;
     }
     *out = f;
     return SEEN_OK;

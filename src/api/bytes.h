@@ -11,12 +11,14 @@ struct seen_saved {
     struct seen_native_body body;
     struct seen_part parts[SEEN_MAX_PARTS];
     uint8_t state[SEEN_STATE_MAX];
+    uint8_t *listed; /* of its own; NULL: no list */
 };
 
 /* `flags`: those of the header that are up to the caller. SEEN_INVALID: larger
  * than any memory; a secret to be kept apart where there is none. */
 seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
                             struct seen_saved *out);
+void seen_saved_free(struct seen_saved *s);
 
 enum seen_restore_mode {
     SEEN_RESTORE_COPY, /* into memory of its own, checksums compared */

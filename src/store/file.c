@@ -294,25 +294,20 @@ static seen_status describe(const seen_filter *f, uint32_t flags,
     return status == SEEN_OK ? status : explain(r, status);
 }
 
-seen_status seen_file_save(const char *path, const seen_filter *f,
-                           uint32_t flags, seen_store_report *r)
+static seen_status save(const char *path, struct seen_saved *s,
+                        seen_store_report *r)
 {
-    begin_report(r);
-    if (!path || !f || flags & ~SEEN_SECRET_APART)
-        return explain(r, SEEN_INVALID);
-    struct seen_saved s;
-    seen_status status = describe(f, flags, &s, r);
-    if (status != SEEN_OK) return status;
-    s.header.epoch = 1;
-    if (random_id(&s.header.id) != SEEN_OK) return io_problem(r, "random");
+    s->header.epoch = 1;
+    if (random_id(&s->header.id) != SEEN_OK) return io_problem(r, "random");
 
     /* A writer of the file that is there would go on with it unseen. */
     struct seen_stat st = {.mode = 0666};
     int old = -1, made = -1;
+    seen_status status;
     if (seen_os->stat(path, &st) == 0) {
         if (st.directory) return problem(r, SEEN_INVALID, "is a directory");
         if (!st.regular) {
-            status = pour(path, &s);
+            status = pour(path, s);
             return status == SEEN_IO ? io_problem(r, "write") : status;
         }
         status = open_locked(path, O_RDONLY, 0, &old);
@@ -322,11 +317,25 @@ seen_status seen_file_save(const char *path, const seen_filter *f,
     } else if (errno != ENOENT) {
         return io_problem(r, "look");
     }
-    status = replace(path, &s, st.mode, &made, r);
+    status = replace(path, s, st.mode, &made, r);
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
         status = io_problem(r, "remove the old journal");
     seen_io_close(made);
     seen_io_close(old);
+    return status;
+}
+
+seen_status seen_file_save(const char *path, const seen_filter *f,
+                           uint32_t flags, seen_store_report *r)
+{
+    begin_report(r);
+    if (!path || !f || flags & ~SEEN_SECRET_APART)
+        return explain(r, SEEN_INVALID);
+    struct seen_saved s;
+    seen_status status = describe(f, flags, &s, r);
+    if (status != SEEN_OK) return status;
+    status = save(path, &s, r);
+    seen_saved_free(&s);
     return status;
 }
 
@@ -586,6 +595,7 @@ static seen_status checkpoint_beside(seen_filter_store *s,
     saved.header.sequence = h->sequence;
     int fd = -1;
     status = replace(s->path, &saved, st.mode, &fd, NULL);
+    seen_saved_free(&saved);
     if (fd >= 0) { /* renamed, whether or not the directory could be synced */
         seen_io_close(s->fd);
         s->fd = fd;
@@ -615,24 +625,35 @@ static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
 
 /* ---- Writing ------------------------------------------------------------ */
 
+/* A new file at our path, and its descriptor, locked. */
+static seen_status put_file(seen_filter_store *s, const seen_filter *f,
+                            uint32_t flags, mode_t mode, int *fd,
+                            seen_store_report *r)
+{
+    struct seen_saved saved;
+    seen_status status = describe(f, flags, &saved, r);
+    if (status != SEEN_OK) return status;
+    saved.header.epoch = 1;
+    status = random_id(&saved.header.id);
+    if (status != SEEN_OK) io_problem(r, "random");
+    if (status == SEEN_OK) status = replace(s->path, &saved, mode, fd, r);
+    seen_saved_free(&saved);
+    if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
+        status = io_problem(r, "remove an old journal");
+    return status;
+}
+
 static seen_status create_file(seen_filter_store *s,
                                const seen_store_options *options,
                                seen_store_report *r)
 {
     seen_filter *f;
-    struct seen_saved saved;
     const char *wrong = seen_plan_problem(options->create);
     if (wrong) return problem(r, SEEN_INVALID, "%s", wrong);
     seen_status status = seen_new(&f, options->create);
     if (status != SEEN_OK) return explain(r, status);
-    status = describe(f, options->flags, &saved, r);
-    saved.header.epoch = 1;
-    if (status == SEEN_OK && random_id(&saved.header.id) != SEEN_OK)
-        status = io_problem(r, "random");
-    if (status == SEEN_OK) status = replace(s->path, &saved, 0666, &s->fd, r);
+    status = put_file(s, f, options->flags, 0666, &s->fd, r);
     seen_free(f);
-    if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
-        status = io_problem(r, "remove an old journal");
     if (r && status == SEEN_OK) r->created = true;
     return status;
 }
@@ -642,7 +663,6 @@ static seen_status give_two_headers(seen_filter_store *s,
                                     const seen_store_options *options,
                                     seen_store_report *r)
 {
-    struct seen_saved saved;
     struct seen_stat st;
     int fd = -1;
     seen_status status = seen_restore(&s->filter, s->map, &s->header,
@@ -650,11 +670,8 @@ static seen_status give_two_headers(seen_filter_store *s,
     if (status != SEEN_OK) return explain(r, status);
     if (seen_os->fstat(s->fd, &st) != 0) return io_problem(r, "look");
     bool apart = s->header.flags & SEEN_NATIVE_APART;
-    status = describe(s->filter, apart ? SEEN_SECRET_APART : 0, &saved, r);
-    saved.header.epoch = 1;
-    if (status == SEEN_OK && random_id(&saved.header.id) != SEEN_OK)
-        status = io_problem(r, "random");
-    if (status == SEEN_OK) status = replace(s->path, &saved, st.mode, &fd, r);
+    status =
+        put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, st.mode, &fd, r);
     if (status != SEEN_OK) {
         seen_io_close(fd);
         return status;

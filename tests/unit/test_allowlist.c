@@ -992,9 +992,56 @@ static void the_list_of_a_filter_is_found_by_its_hash(void **state)
     seen_allowlist_free(keyed);
 }
 
+/* ---- Saved with the filter ---------------------------------------------- */
+
+static void a_list_is_saved_with_its_filter(void **state)
+{
+    (void)state;
+    _Alignas(64) static uint8_t bytes[65536], again[65536];
+    for (int policy = SEEN_LISTED_NEVER; policy <= SEEN_LISTED_ALWAYS;
+         policy++) {
+        bool never = policy == SEEN_LISTED_NEVER;
+        seen_filter *f = test_filter((seen_spec){.items = 100, .fpp = 0.01});
+        seen_allowlist *list = NULL;
+        assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
+        assert_int_equal(seen_allowlist_add(list, "alice", 5), SEEN_OK);
+        assert_int_equal(seen_allowlist_add(list, "", 0), SEEN_OK);
+        if (never) seen_add_str(f, "alice");
+        assert_int_equal(seen_allow(f, list, (seen_listed)policy), SEEN_OK);
+        seen_allowlist_free(list);
+
+        size_t len, len_again;
+        assert_int_equal(seen_save(f, 0, bytes, sizeof bytes, &len), SEEN_OK);
+        seen_filter *loaded = NULL, *view = NULL;
+        assert_int_equal(seen_load(&loaded, bytes, len, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_view(&view, bytes, len, NULL), SEEN_OK);
+        assert_true(seen_equal(f, loaded) && seen_equal(f, view));
+        assert_int_equal(seen_maybe_str(loaded, "alice"), !never);
+        assert_int_equal(seen_maybe_str(view, "alice"), !never);
+        assert_int_equal(seen_save(loaded, 0, again, sizeof again, &len_again),
+                         SEEN_OK);
+        assert_int_equal(len, len_again);
+        assert_memory_equal(bytes, again, len);
+
+        /* Its bytes are checked, also where the payload is not. */
+        for (size_t at = 256; at < seen_get_le64(bytes + 88); at++) {
+            seen_filter *none = NULL;
+            bytes[at] ^= 4;
+            assert_int_equal(seen_load(&none, bytes, len, NULL, NULL),
+                             SEEN_CORRUPT);
+            assert_null(none);
+            bytes[at] ^= 4;
+        }
+        seen_free(f);
+        seen_free(loaded);
+        seen_free(view);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_is_saved_with_its_filter),
         cmocka_unit_test(it_agrees_with_a_plain_array),
         cmocka_unit_test(it_grows_and_shrinks_to_nothing),
         cmocka_unit_test(long_keys_have_a_limit),
