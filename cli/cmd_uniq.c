@@ -539,7 +539,7 @@ static const char *const examples[] = {
     "drop repeated lines of any file, however large, keeping the order",
     "tail -f feed | seen uniq -f 2 -t ,",
     "let each second field through once, at once",
-    "zcat urls-*.gz | seen uniq -p 1e-6 -n 2e9 -j2 > urls",
+    "seen uniq -p 1e-6 -n 2e9 -j2 urls-*.gz > urls",
     "two billion lines in 8 GB, losing about 160 of them",
     NULL,
 };
@@ -558,7 +558,8 @@ const struct verb verb_uniq = {
             "them it\n"
             "uses a Bloom filter: less memory, and a known small number of "
             "lines lost,\n"
-            "which it tells you beforehand.",
+            "which it tells you beforehand. Inputs may be compressed with "
+            "gzip or zstd.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -10,12 +10,12 @@
 
 #include "input.h"
 
+#include "decompress.h"
 #include "memory.h"
 #include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,12 +302,12 @@ void free_chunk(struct chunk *c)
 
 struct source {
     char **names;
-    size_t n, next; /* files, and which comes next */
-    int fd;         /* -1: none open */
+    size_t n, next;        /* files, and which comes next */
+    int fd;                /* -1: none open */
+    struct stream *stream; /* its content */
     const char *file;
     bool patient; /* may wait a little for a fuller chunk */
     bool hasty;
-    bool fresh;  /* nothing of this file has been read yet */
     char *carry; /* the start of a line whose end has not come yet */
     size_t carry_len, carry_cap;
     uint64_t total;
@@ -378,7 +378,7 @@ static bool open_next(struct source *s, struct chunk *c)
     struct stat st;
     bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
     s->patient = !regular && !s->hasty;
-    s->fresh = true;
+    s->stream = stream_open(s->fd, &s->bytes);
 #ifdef F_SETPIPE_SZ
     fcntl(s->fd, F_SETPIPE_SZ,
           1 << 20); /* fewer switches; no harm if refused */
@@ -388,14 +388,9 @@ static bool open_next(struct source *s, struct chunk *c)
 
 static void close_current(struct source *s)
 {
+    stream_close(s->stream);
     if (s->fd != STDIN_FILENO) close(s->fd);
     s->fd = -1;
-}
-
-static bool more_is_ready(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, 0) > 0;
 }
 
 static void reserve(struct chunk *c, size_t cap)
@@ -410,20 +405,7 @@ static void reserve(struct chunk *c, size_t cap)
 static ssize_t read_some(struct source *s, struct chunk *c)
 {
     if (c->len + 1 >= c->cap) reserve(c, 2 * c->len + 2);
-    ssize_t got;
-    do
-        got = read(s->fd, c->bytes + c->len, c->cap - c->len - 1);
-    while (got < 0 && errno == EINTR);
-    if (got > 0) s->bytes += (uint64_t)got;
-    return got;
-}
-
-/* Lines of a compressed file are nobody's lines. */
-static const char *compression(const char *bytes, size_t len)
-{
-    if (len >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) return "gzip";
-    if (len >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0) return "zstd";
-    return NULL;
+    return stream_read(s->stream, c->bytes + c->len, c->cap - c->len - 1);
 }
 
 static void set_carry(struct source *s, const char *from, size_t len)
@@ -450,7 +432,7 @@ static bool read_file(struct source *s, struct chunk *c)
     for (;;) {
         ssize_t got = read_some(s, c);
         if (got < 0) {
-            break_off(s, c, "%s: read: %s", s->file, strerror(errno));
+            break_off(s, c, "%s: %s", s->file, stream_error(s->stream));
             break;
         }
         if (got == 0) {
@@ -458,19 +440,12 @@ static bool read_file(struct source *s, struct chunk *c)
             if (c->len > whole) c->bytes[c->len++] = (char)end_byte;
             return c->len > 0;
         }
-        const char *packed =
-            s->fresh ? compression(c->bytes, (size_t)got) : NULL;
-        s->fresh = false;
-        if (packed) {
-            break_off(s, c, "%s: is compressed; pipe it through %scat", s->file,
-                      packed[0] == 'g' ? "z" : "zstd");
-            break;
-        }
         const char *last = memrchr(c->bytes + c->len, end_byte, (size_t)got);
         c->len += (size_t)got;
         if (last) whole = (size_t)(last + 1 - c->bytes);
         bool full = c->len + 1 >= c->cap;
-        if (whole > 0 && (full || !s->patient || !more_is_ready(s->fd))) break;
+        if (whole > 0 && (full || !s->patient || !stream_ready(s->stream)))
+            break;
     }
     set_carry(s, c->bytes + whole, c->len - whole);
     c->len = whole;

@@ -69,7 +69,8 @@ struct source;
 
 /* The named files in order, stdin for "-" or for none. All of them are looked
  * at first: a file that cannot be read ends the program before anything is
- * printed. `hasty`: hand on whatever one read() brings. */
+ * printed. Compressed ones are decompressed. `hasty`: hand on whatever one
+ * read brings. */
 struct source *open_source(char **names, size_t n, bool hasty);
 
 /* The next lines, false at the end. Waits for more only while there is no whole
@@ -77,8 +78,10 @@ struct source *open_source(char **names, size_t n, bool hasty);
  * `failure` of a chunk, behind the lines that were read before it. */
 bool read_chunk(struct source *s, struct chunk *c);
 
-uint64_t source_bytes(const struct source *s); /* read so far */
-uint64_t source_total(const struct source *s); /* of regular files; 0 unknown */
+/* Bytes of the files as they lie there: dealt with so far, and in all (0: not
+ * known, for there are pipes among them). */
+uint64_t source_bytes(const struct source *s);
+uint64_t source_total(const struct source *s);
 void close_source(struct source *s);
 
 #endif
