@@ -1,38 +1,133 @@
-/* api/build.c - a filter from all its keys at once. */
+/*
+ * api/build.c - a filter from all its keys, at once or as they come.
+ *
+ * A builder keeps the hashes of the keys it is given, 8 bytes each, in one
+ * array that doubles. When all are there they are sorted, repeats go, and the
+ * filter is made for exactly the number that is left.
+ */
 #include "seen.h"
 
 #include "api/make.h"
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "filter/filter.h"
 
-#define CHUNK 256
+#include <string.h>
 
-/* The low 64 bits of every key's hash. */
-static void hash_all(const seen_filter *f, const seen_key *keys, size_t n,
-                     uint64_t *out)
+#define CHUNK 256
+#define FIRST 4096 /* hashes that the array begins with */
+
+struct seen_builder {
+    seen_spec spec;
+    uint8_t secret[16];
+    seen_allocator allocator;
+    seen_filter *hasher; /* of one key: has the hash, and nothing else */
+    uint64_t *hashes;
+    uint64_t n, room;
+};
+
+/* ---- As they come ------------------------------------------------------- */
+
+seen_status seen_builder_new(seen_builder **out, const seen_spec *spec)
 {
+    if (!out || !spec) return SEEN_INVALID;
+    seen_spec small = *spec;
+    small.items = 1;
+    seen_filter *hasher;
+    seen_status status = seen_make(&hasher, &small, true);
+    if (status != SEEN_OK) return status;
+    if (!hasher->ops->build) {
+        seen_free(hasher);
+        return SEEN_UNSUPPORTED;
+    }
+    seen_allocator a = hasher->allocator;
+    seen_builder *b = seen_alloc_zeroed(&a, sizeof *b);
+    if (!b) {
+        seen_free(hasher);
+        return SEEN_NOMEM;
+    }
+    *b = (seen_builder){.spec = *spec, .allocator = a, .hasher = hasher};
+    memcpy(b->secret, hasher->secret, sizeof b->secret);
+    b->spec.key = b->secret;
+    b->spec.allocator = a.alloc ? &b->allocator : NULL;
+    *out = b;
+    return SEEN_OK;
+}
+
+void seen_builder_free(seen_builder *b)
+{
+    if (!b) return;
+    seen_allocator a = b->allocator;
+    seen_free(b->hasher);
+    seen_release(&a, b->hashes, b->room * sizeof *b->hashes);
+    seen_release(&a, b, sizeof *b);
+}
+
+static seen_status make_room(seen_builder *b, uint64_t n)
+{
+    if (n <= b->room) return SEEN_OK;
+    uint64_t room = b->room ? b->room : FIRST;
+    while (room < n)
+        room *= 2;
+    uint64_t *more = seen_alloc_zeroed(&b->allocator, room * sizeof *more);
+    if (!more) return SEEN_NOMEM;
+    if (b->n) memcpy(more, b->hashes, (size_t)b->n * sizeof *more);
+    seen_release(&b->allocator, b->hashes, b->room * sizeof *more);
+    b->hashes = more;
+    b->room = room;
+    return SEEN_OK;
+}
+
+seen_status seen_builder_add_many(seen_builder *b, const seen_key *keys,
+                                  size_t n)
+{
+    if (!b || (n && !keys)) return SEEN_INVALID;
+    seen_status status = make_room(b, b->n + n);
+    if (status != SEEN_OK) return status;
     seen_hash hashes[CHUNK];
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t now = seen_min_size(CHUNK, n - at);
-        f->hash->many(f->secret, keys + at, now, hashes);
+        seen_hash_many(b->hasher, keys + at, now, hashes);
         for (size_t i = 0; i < now; i++)
-            out[at + i] = hashes[i].lo;
+            b->hashes[b->n++] = hashes[i].lo;
     }
+    return SEEN_OK;
 }
 
-static seen_status build(seen_filter *f, const seen_key *keys, size_t n)
+seen_status seen_builder_finish(seen_builder *b, seen_filter **f)
 {
-    if (n == 0) return SEEN_OK;
-    uint64_t bytes = (uint64_t)n * sizeof(uint64_t);
-    uint64_t *hashes = seen_alloc_zeroed(&f->allocator, bytes);
-    uint64_t *spare = seen_alloc_zeroed(&f->allocator, bytes);
-    seen_status status = SEEN_NOMEM;
-    if (hashes && spare) {
-        hash_all(f, keys, n, hashes);
-        status = f->ops->build(f, hashes, n, spare);
+    if (!b || !f) return SEEN_INVALID;
+    uint64_t bytes = b->n * sizeof *b->hashes;
+    uint64_t *spare = seen_alloc_zeroed(&b->allocator, bytes + 8);
+    if (!spare) return SEEN_NOMEM;
+    if (b->n) seen_sort64(b->hashes, spare, b->n);
+    b->n = seen_distinct64(b->hashes, b->n);
+
+    seen_filter *made;
+    b->spec.items = b->n ? b->n : 1;
+    seen_status status = seen_make(&made, &b->spec, true);
+    if (status == SEEN_OK && b->n) {
+        status = made->ops->build(made, b->hashes, b->n, spare);
+        if (status != SEEN_OK) seen_free(made);
     }
-    seen_release(&f->allocator, spare, bytes);
-    seen_release(&f->allocator, hashes, bytes);
+    seen_release(&b->allocator, spare, bytes + 8);
+    if (status == SEEN_OK) *f = made;
+    return status;
+}
+
+/* ---- At once ------------------------------------------------------------ */
+
+/* Kinds that are built: through a builder. */
+static seen_status build(seen_filter **f, const seen_spec *spec,
+                         const seen_key *keys, size_t n)
+{
+    seen_builder *b;
+    seen_status status = seen_builder_new(&b, spec);
+    if (status != SEEN_OK) return status;
+    status = make_room(b, n);
+    if (status == SEEN_OK) status = seen_builder_add_many(b, keys, n);
+    if (status == SEEN_OK) status = seen_builder_finish(b, f);
+    seen_builder_free(b);
     return status;
 }
 
@@ -40,14 +135,14 @@ seen_status seen_build(seen_filter **f, const seen_spec *spec,
                        const seen_key *keys, size_t n)
 {
     if (!f || !spec || (n && !keys)) return SEEN_INVALID;
-    seen_spec sized = *spec;
     const struct seen_filter_ops *ops = seen_kinds_find(spec->kind);
+    if (ops && ops->build) return build(f, spec, keys, n);
+    seen_spec sized = *spec;
     sized.items = ops && ops->hash ? 0 : n ? n : 1;
     seen_filter *made;
     seen_status status = seen_make(&made, &sized, true);
     if (status != SEEN_OK) return status;
-    status = made->ops->build ? build(made, keys, n)
-                              : seen_add_many(made, keys, n, NULL);
+    status = seen_add_many(made, keys, n, NULL);
     if (status != SEEN_OK) {
         seen_free(made);
         return status;

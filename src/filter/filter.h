@@ -86,9 +86,9 @@ struct seen_filter_ops {
      * bytes will do. Questions must come back whatever is in them. */
     bool (*parts_ok)(const seen_filter *f);
 
-    /* NULL, or the only way in: fill the new filter from n hashes, which may
-     * be reordered; `spare` is as long. */
-    seen_status (*build)(seen_filter *f, uint64_t *hashes, uint64_t n,
+    /* NULL, or the only way in: fill the new filter from n different hashes
+     * (their low halves) in ascending order; `spare` is as long. */
+    seen_status (*build)(seen_filter *f, const uint64_t *hashes, uint64_t n,
                          uint64_t *spare);
 
     bool (*maybe)(const seen_filter *f, seen_hash h);

@@ -26,9 +26,9 @@
  * 1.13 million places, 11.3 bits a key.
  *
  * Memory while building: 17 bytes a key for the hashes and the order of
- * peeling, 17 bytes a place: 36 bytes a key beside the filter. Sorting the
- * hashes first finds duplicates, and lets the peeling go through memory in
- * order.
+ * peeling, 17 bytes a place: 36 bytes a key beside the filter, and up to 8 more
+ * where the keys came one by one (api/build.c). The hashes come sorted: that
+ * finds duplicates, and lets the peeling go through memory in order.
  *
  * Choose it for sets that do not change: block lists, tables on disk, filters
  * that are shipped. Graf, Lemire: Binary Fuse Filters, 2022.
@@ -213,31 +213,6 @@ SEEN_INLINE uint32_t slot_at(const struct fuse *f, uint64_t i)
 
 /* ---- Build -------------------------------------------------------------- */
 
-/* Sort by counting, a byte at a time from the lowest; `spare` is as long. */
-static void sort(uint64_t *hashes, uint64_t *spare, uint64_t n)
-{
-    for (uint32_t shift = 0; shift < 64; shift += 8) {
-        uint64_t start[257] = {0};
-        for (uint64_t i = 0; i < n; i++)
-            start[(hashes[i] >> shift & 255) + 1]++;
-        for (uint32_t b = 0; b < 256; b++)
-            start[b + 1] += start[b];
-        for (uint64_t i = 0; i < n; i++)
-            spare[start[hashes[i] >> shift & 255]++] = hashes[i];
-        uint64_t *sorted = spare;
-        spare = hashes;
-        hashes = sorted;
-    }
-}
-
-static uint64_t drop_duplicates(uint64_t *sorted, uint64_t n)
-{
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (i == 0 || sorted[i] != sorted[i - 1]) sorted[kept++] = sorted[i];
-    return kept;
-}
-
 /* What peeling works on. A place counts its keys and xors their hashes, so the
  * last key left is there by itself. */
 struct peeling {
@@ -300,14 +275,11 @@ static void assign(struct fuse *f, const struct peeling *p, uint64_t n)
     }
 }
 
-static seen_status fuse_build(seen_filter *common, uint64_t *hashes, uint64_t n,
-                              uint64_t *spare)
+static seen_status fuse_build(seen_filter *common, const uint64_t *hashes,
+                              uint64_t n, uint64_t *spare)
 {
     struct fuse *f = self(common);
     const seen_allocator *a = &common->allocator;
-    sort(hashes, spare, n);
-    n = drop_duplicates(hashes, n);
-
     struct peeling p = {.slots = common->plan.bits / f->width};
     uint64_t slot_bytes = p.slots * 8;
     p.hash = seen_alloc_zeroed(a, slot_bytes);
@@ -315,7 +287,7 @@ static seen_status fuse_build(seen_filter *common, uint64_t *hashes, uint64_t n,
     p.decided = seen_alloc_zeroed(a, n);
     /* A place waits once: keys only leave it, and it counts one only once. */
     uint64_t *queue = seen_alloc_zeroed(a, slot_bytes);
-    p.order = spare; /* sorting is done with it */
+    p.order = spare;
 
     seen_status status = SEEN_NOMEM;
     if (p.hash && p.count && p.decided && queue) {

@@ -176,9 +176,107 @@ static void out_of_memory_leaves_nothing_behind(void **state)
     test_batch_free(&b);
 }
 
+/* ---- Keys that come one after the other --------------------------------- */
+
+static seen_spec one_in_a_thousand(void)
+{
+    return (seen_spec){.kind = SEEN_FUSE, .fpp = 0.001};
+}
+
+static void a_stream_gives_what_an_array_gives(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 2, 3, 100, 5000, 100000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t n = sizes[i];
+        seen_spec spec = one_in_a_thousand();
+        struct test_batch b = test_batch_new(0, n ? n : 1);
+        seen_filter *whole = NULL, *streamed = NULL;
+        seen_builder *builder = NULL;
+        assert_int_equal(seen_build(&whole, &spec, b.keys, n), SEEN_OK);
+        assert_int_equal(seen_builder_new(&builder, &spec), SEEN_OK);
+        /* In pieces, and every third key twice: sized for different keys. */
+        for (size_t at = 0; at < n; at += 777) {
+            size_t now = n - at < 777 ? n - at : 777;
+            assert_int_equal(seen_builder_add_many(builder, b.keys + at, now),
+                             SEEN_OK);
+            assert_int_equal(
+                seen_builder_add_many(builder, b.keys + at, now / 3), SEEN_OK);
+        }
+        assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
+        assert_true(seen_equal(whole, streamed));
+        seen_free(streamed);
+
+        /* More keys, a larger filter. */
+        struct test_batch more = test_batch_new(n, 1000);
+        assert_int_equal(seen_builder_add_many(builder, more.keys, 1000),
+                         SEEN_OK);
+        assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
+        assert_int_equal(test_count_maybe(streamed, 0, n + 1000), n + 1000);
+        seen_free(streamed);
+        seen_free(whole);
+        seen_builder_free(builder);
+        test_batch_free(&more);
+        test_batch_free(&b);
+    }
+}
+
+static void a_builder_says_what_it_cannot_do(void **state)
+{
+    (void)state;
+    seen_builder *b = NULL;
+    seen_spec spec = one_in_a_thousand();
+    assert_int_equal(seen_builder_new(NULL, &spec), SEEN_INVALID);
+    assert_int_equal(seen_builder_new(&b, NULL), SEEN_INVALID);
+    spec.fpp = 2;
+    assert_int_equal(seen_builder_new(&b, &spec), SEEN_INVALID);
+    spec = (seen_spec){.kind = SEEN_BLOCKED, .fpp = 0.01};
+    assert_int_equal(seen_builder_new(&b, &spec), SEEN_UNSUPPORTED);
+    assert_null(b);
+    seen_builder_free(NULL);
+}
+
+/* A secret and an allocator are kept by the builder, not borrowed. */
+static void a_builder_fails_cleanly_without_memory(void **state)
+{
+    (void)state;
+    struct test_batch batch = test_batch_new(0, 20000);
+    for (uint64_t fail_at = 1;; fail_at++) {
+        struct test_alloc a;
+        test_alloc_init(&a);
+        test_alloc_arm(&a, fail_at, false);
+        uint8_t secret[16];
+        memcpy(secret, test_secret, 16);
+        seen_spec spec = one_in_a_thousand();
+        spec.flags = SEEN_KEYED;
+        spec.key = secret;
+        spec.allocator = &a.as;
+        seen_builder *b = NULL;
+        seen_filter *f = NULL;
+        seen_status status = seen_builder_new(&b, &spec);
+        memset(secret, 0, 16);
+        if (status == SEEN_OK)
+            status = seen_builder_add_many(b, batch.keys, batch.n);
+        if (status == SEEN_OK) status = seen_builder_finish(b, &f);
+        if (status == SEEN_OK)
+            assert_int_equal(test_count_maybe(f, 0, batch.n), batch.n);
+        else
+            assert_int_equal(status, SEEN_NOMEM);
+        seen_builder_free(b);
+        seen_free(f);
+        assert_int_equal(a.blocks, 0);
+        assert_int_equal(a.violations, 0);
+        if (status == SEEN_OK) break;
+    }
+    test_batch_free(&batch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_gives_what_an_array_gives),
+        cmocka_unit_test(a_builder_says_what_it_cannot_do),
+        cmocka_unit_test(a_builder_fails_cleanly_without_memory),
         cmocka_unit_test(every_key_is_there_at_every_size),
         cmocka_unit_test(of_nothing_everything_is_never),
         cmocka_unit_test(duplicates_count_once),
