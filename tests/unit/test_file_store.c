@@ -337,6 +337,42 @@ static void missing_files_are_not_made_up(void **state)
                      SEEN_CORRUPT);
 }
 
+/* Nobody knows what is on disk then, so nothing more is promised. */
+static void after_a_failed_sync_the_store_is_read_only(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_store_report report;
+        seen_filter_store *s =
+            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+        add(s, 0, 100);
+        struct faults *f = sim_faults(disk);
+        f->only = i % 2 ? "datasync" : "sync";
+        fault_arm(f, 1, EIO, false);
+        struct test_batch b = test_batch_new(100, 50);
+        seen_status status = seen_filter_store_add_many(s, b.keys, 50, NULL);
+        if (i % 2 == 0) status = seen_filter_store_sync(s);
+        assert_int_equal(status, SEEN_IO);
+        fault_arm(f, 0, 0, false);
+        f->only = NULL;
+        assert_int_equal(seen_filter_store_add_many(s, b.keys, 50, NULL),
+                         SEEN_IO);
+        assert_int_equal(seen_filter_store_sync(s), SEEN_IO);
+        assert_members(seen_filter_store_filter(s), 100);
+        assert_int_equal(seen_filter_store_close(s), SEEN_IO);
+        test_batch_free(&b);
+        struct sim *after = sim_after_power_loss(disk, i);
+        sim_install(after);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+        assert_true(report.recovered);
+        assert_members(seen_filter_store_filter(s), 100);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        sim_install(disk);
+        sim_free(after);
+        seen_os->unlink(FILE_NAME);
+    }
+}
+
 int main(void)
 {
 #define ON_DISK(test) cmocka_unit_test_setup_teardown(test, new_disk, free_disk)
@@ -350,6 +386,7 @@ int main(void)
         ON_DISK(a_saved_filter_becomes_a_store),
         ON_DISK(damage_is_found_and_named),
         ON_DISK(missing_files_are_not_made_up),
+        ON_DISK(after_a_failed_sync_the_store_is_read_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,295 @@
+/* test_journal.c - frames come back in order, torn tails end it, damage to what
+ * had been on disk is reported. */
+#include "store/journal.h"
+
+#include "base/bytes.h"
+#include "helpers/harness.h"
+#include "helpers/sim_os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH "/d/f"
+#define ID   77
+
+static struct sim *disk;
+
+static int new_disk(void **state)
+{
+    (void)state;
+    disk = sim_new(test_seed());
+    sim_mkdir(disk, "/d");
+    sim_install(disk);
+    return 0;
+}
+
+static int free_disk(void **state)
+{
+    (void)state;
+    assert_int_equal(sim_open_files(disk), 0);
+    sim_uninstall();
+    sim_free(disk);
+    return 0;
+}
+
+/* Frame n holds n bytes of value n. */
+static void append(seen_journal *j, uint64_t n)
+{
+    uint8_t bytes[256];
+    uint64_t number;
+    memset(bytes, (int)n, sizeof bytes);
+    assert_int_equal(
+        seen_journal_append(j, (uint32_t)n % 3, bytes, n % 256, &number),
+        SEEN_OK);
+    assert_int_equal(number, n);
+}
+
+static seen_journal *open_journal(uint64_t epoch, uint64_t last)
+{
+    seen_journal *j = NULL;
+    assert_int_equal(seen_journal_open(&j, PATH, ID, epoch, last), SEEN_OK);
+    return j;
+}
+
+static seen_status check_frame(void *ctx, const struct seen_frame *f)
+{
+    uint64_t *expected = ctx;
+    assert_int_equal(f->sequence, ++*expected);
+    assert_int_equal(f->type, f->sequence % 3);
+    assert_int_equal(f->len, f->sequence % 256);
+    for (size_t i = 0; i < f->len; i++)
+        assert_int_equal(f->payload[i], f->sequence % 256);
+    return SEEN_OK;
+}
+
+static seen_status replay(uint64_t id, uint64_t after,
+                          struct seen_replayed *out)
+{
+    uint64_t expected = after;
+    return seen_journal_replay(PATH, id, after, check_frame, &expected, out);
+}
+
+static void name_of(char *buf, uint64_t first)
+{
+    sprintf(buf, PATH ".journal-%016llx", (unsigned long long)first);
+}
+
+/* A copy of a segment, to be damaged and put back. */
+static uint8_t *segment(uint64_t first, size_t *len)
+{
+    char name[64];
+    name_of(name, first);
+    const uint8_t *bytes = sim_get(disk, name, len);
+    assert_non_null(bytes);
+    uint8_t *copy = malloc(*len);
+    assert_non_null(copy);
+    memcpy(copy, bytes, *len);
+    return copy;
+}
+
+static void put_segment(uint64_t first, const uint8_t *bytes, size_t len)
+{
+    char name[64];
+    name_of(name, first);
+    seen_os->unlink(name);
+    sim_put(disk, name, bytes, len);
+}
+
+static void frames_come_back(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 0);
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t i = 1; i <= 600; i++)
+        append(j, i);
+    assert_int_equal(seen_journal_commit(j, 600), SEEN_OK);
+    seen_journal_close(j);
+    for (uint64_t after = 0; after <= 600; after += 60) {
+        assert_int_equal(replay(ID, after, &r), SEEN_OK);
+        assert_int_equal(r.frames, 600 - after);
+        assert_int_equal(r.last, 600);
+        assert_int_equal(r.torn, 0);
+    }
+    /* Somebody else's. */
+    assert_int_equal(replay(ID + 1, 0, &r), SEEN_OK);
+    assert_int_equal(r.frames, 0);
+    assert_int_equal(seen_journal_remove(PATH), SEEN_OK);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.frames, 0);
+}
+
+static void a_new_writer_goes_on_and_old_segments_go(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    for (uint64_t writer = 0; writer < 5; writer++) {
+        seen_journal *j = open_journal(writer + 1, 10 * writer);
+        for (uint64_t i = 1; i <= 10; i++)
+            append(j, 10 * writer + i);
+        assert_int_equal(seen_journal_commit(j, 10 * writer + 10), SEEN_OK);
+        seen_journal_close(j);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_int_equal(r.last, 10 * writer + 10);
+    }
+    seen_journal *j = open_journal(9, 50);
+    append(j, 51);
+    assert_int_equal(seen_journal_drop(j, 50), SEEN_INVALID);
+    assert_int_equal(seen_journal_drop(j, 51), SEEN_OK);
+    append(j, 52);
+    assert_int_equal(seen_journal_commit(j, 52), SEEN_OK);
+    seen_journal_close(j);
+    assert_int_equal(replay(ID, 51, &r), SEEN_OK);
+    assert_int_equal(r.frames, 1);
+    assert_int_equal(r.segments, 1);
+    /* From before the drop on, something is missing. */
+    assert_int_equal(replay(ID, 40, &r), SEEN_CORRUPT);
+    assert_string_not_equal(r.problem, "");
+}
+
+/* Ten frames, committed one by one, so that each says the one before is
+ * durable. */
+static void write_ten(void)
+{
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t i = 1; i <= 10; i++) {
+        append(j, i);
+        assert_int_equal(seen_journal_commit(j, i), SEEN_OK);
+    }
+    seen_journal_close(j);
+}
+
+/* Where frame n starts in the segment of write_ten(). */
+static size_t place_of(uint64_t n)
+{
+    size_t at = 64;
+    for (uint64_t i = 1; i < n; i++)
+        at += (40 + i + 7) / 8 * 8;
+    return at;
+}
+
+static void damage_before_the_end_is_corruption(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    write_ten();
+    size_t len;
+    uint8_t *bytes = segment(1, &len);
+    for (size_t at = 64; at < place_of(11); at++) {
+        bytes[at] ^= 0x40;
+        put_segment(1, bytes, len);
+        seen_status status = replay(ID, 0, &r);
+        /* The padding of a frame means nothing; the last frame has nobody to
+         * vouch for it. */
+        if (at >= place_of(10))
+            assert_true(status == SEEN_OK && r.last >= 9);
+        else if (status == SEEN_OK)
+            assert_int_equal(r.last, 10);
+        else
+            assert_true(status == SEEN_CORRUPT && r.problem[0]);
+        bytes[at] ^= 0x40;
+    }
+    for (size_t at = 0; at < 64; at++) { /* the header */
+        bytes[at] ^= 0x40;
+        put_segment(1, bytes, len);
+        assert_int_equal(replay(ID, 0, &r), SEEN_CORRUPT);
+        bytes[at] ^= 0x40;
+    }
+    free(bytes);
+}
+
+static void a_torn_tail_is_the_end(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    /* Frames 6 to 10 were written in one go and never synced. */
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t i = 1; i <= 5; i++)
+        append(j, i);
+    assert_int_equal(seen_journal_commit(j, 5), SEEN_OK);
+    for (uint64_t i = 6; i <= 10; i++)
+        append(j, i);
+    seen_journal_close(j);
+    size_t len;
+    uint8_t *bytes = segment(1, &len);
+    for (uint64_t lost = 6; lost <= 10; lost++) {
+        memset(bytes + place_of(lost), 0, place_of(lost + 1) - place_of(lost));
+        put_segment(1, bytes, len);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_int_equal(r.last, 5);
+    }
+    /* The next writer goes on behind it; the rest stays where it is. */
+    j = open_journal(2, 5);
+    for (uint64_t i = 6; i <= 8; i++)
+        append(j, i);
+    assert_int_equal(seen_journal_commit(j, 8), SEEN_OK);
+    seen_journal_close(j);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 8);
+    free(bytes);
+}
+
+static void truncation_anywhere_gives_a_prefix(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    write_ten();
+    size_t len;
+    uint8_t *bytes = segment(1, &len);
+    for (size_t cut = 0; cut < place_of(11); cut++) {
+        put_segment(1, bytes, cut);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        uint64_t whole = 0;
+        while (whole < 10 && place_of(whole + 2) <= cut)
+            whole++;
+        assert_int_equal(r.last, whole);
+    }
+    free(bytes);
+}
+
+static void after_a_failed_sync_nothing_is_acknowledged(void **state)
+{
+    (void)state;
+    seen_journal *j = open_journal(1, 0);
+    append(j, 1);
+    struct faults *f = sim_faults(disk);
+    f->only = "datasync";
+    fault_arm(f, 1, EIO, false);
+    assert_int_equal(seen_journal_commit(j, 1), SEEN_IO);
+    assert_int_equal(errno, EIO);
+    fault_arm(f, 0, 0, false);
+    /* Syncing again would succeed and prove nothing. */
+    assert_int_equal(seen_journal_commit(j, 1), SEEN_IO);
+    uint64_t number;
+    assert_int_equal(seen_journal_append(j, 1, "x", 1, &number), SEEN_IO);
+    seen_journal_close(j);
+}
+
+static void frames_have_a_limit(void **state)
+{
+    (void)state;
+    seen_journal *j = open_journal(1, 0);
+    uint64_t number;
+    assert_int_equal(
+        seen_journal_append(j, 1, "", SEEN_FRAME_MOST + 1, &number),
+        SEEN_INVALID);
+    seen_journal_close(j);
+}
+
+int main(void)
+{
+#define ON_DISK(test) cmocka_unit_test_setup_teardown(test, new_disk, free_disk)
+    const struct CMUnitTest tests[] = {
+        ON_DISK(frames_come_back),
+        ON_DISK(a_new_writer_goes_on_and_old_segments_go),
+        ON_DISK(damage_before_the_end_is_corruption),
+        ON_DISK(a_torn_tail_is_the_end),
+        ON_DISK(truncation_anywhere_gives_a_prefix),
+        ON_DISK(after_a_failed_sync_nothing_is_acknowledged),
+        ON_DISK(frames_have_a_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
