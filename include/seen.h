@@ -311,6 +311,7 @@ SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
 /* Forget all keys; parameters and memory stay. A view stays as it is. */
 SEEN_API void seen_clear(seen_filter *f);
 
+/* SEEN_CORRUPT: a view of damaged bytes, which could not be changed safely. */
 SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
                                const seen_allocator *allocator);
 
@@ -363,7 +364,7 @@ SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
 SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
                                const uint8_t *secret);
 
-/* Compares saved bytes with their checksums. */
+/* Compares saved bytes with their checksums. SEEN_BUSY as for seen_load(). */
 SEEN_API seen_status seen_verify(const void *buf, size_t len);
 
 /* ---- For string and integer keys ---------------------------------------- */

@@ -33,6 +33,14 @@ void seen_saved_free(struct seen_saved *s)
     s->listed = NULL;
 }
 
+/* Concurrent adds count nothing on the way. */
+static uint64_t estimate(const seen_filter *f)
+{
+    seen_info info;
+    seen_info_of(f, &info);
+    return info.items;
+}
+
 seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
                             struct seen_saved *out)
 {
@@ -44,6 +52,7 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
                               .flags = flags | (keyed ? SEEN_NATIVE_KEYED : 0),
                               .hash = f->hash,
                               .items = f->items};
+    if (f->flags & SEEN_CONCURRENT) h->items = estimate(f);
     memcpy(h->secret, f->secret, sizeof h->secret);
     if (keyed) h->secret_check = seen_secret_check(f->secret);
 
@@ -73,13 +82,16 @@ seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
     struct seen_native *h = &saved.header;
     *len = (size_t)(h->payload_offset + h->payload_len);
     if (cap >= *len) {
-        uint8_t *to = buf;
-        seen_native_head(h, &saved.body, to);
-        to += h->payload_offset;
+        /* The payload first, and its checksums from the copy: adds may be
+         * running beside this. */
+        uint8_t *to = (uint8_t *)buf + h->payload_offset;
         for (uint32_t i = 0; i < saved.body.count; i++) {
-            seen_native_put_part(&saved.parts[i], to);
-            to += seen_part_room(&saved.parts[i]);
+            struct seen_part *part = &saved.parts[i];
+            seen_native_put_part(part, to);
+            *part = (struct seen_part){to, seen_part_room(part), false};
+            to += part->len;
         }
+        seen_native_head(h, &saved.body, buf);
     }
     seen_saved_free(&saved);
     return cap >= *len ? SEEN_OK : SEEN_SHORT;
@@ -181,6 +193,19 @@ static seen_status copy_parts(seen_filter *f, const uint8_t *payload)
     return status;
 }
 
+/* Nothing but zeros behind each part, or saving would not give these bytes. */
+static bool padding_ok(const seen_filter *f, const uint8_t *payload)
+{
+    struct seen_part part;
+    uint8_t found = 0;
+    for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
+        for (uint64_t at = part.len; at < seen_part_room(&part); at++)
+            found |= payload[at];
+        payload += seen_part_room(&part);
+    }
+    return found == 0;
+}
+
 seen_status seen_restore(seen_filter **out, const uint8_t *buf,
                          const struct seen_native *h,
                          enum seen_restore_mode mode, const uint8_t *secret,
@@ -223,7 +248,8 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
         use_parts_there(f, payload);
     }
     f->frozen = mode == SEEN_RESTORE_VIEW;
-    if (!f->frozen && f->ops->parts_ok && !f->ops->parts_ok(f))
+    if (!f->frozen &&
+        ((f->ops->parts_ok && !f->ops->parts_ok(f)) || !padding_ok(f, payload)))
         status = SEEN_CORRUPT;
     if (status == SEEN_OK) status = read_list(f, buf, h);
     if (status != SEEN_OK) {
@@ -267,6 +293,7 @@ seen_status seen_verify(const void *buf, size_t len)
     struct seen_native h;
     uint64_t block;
     seen_status status = seen_native_read(buf, len, &h);
+    if (status == SEEN_OK && h.flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
     if (status == SEEN_OK) status = seen_native_check_extra(buf, &h);
     if (status == SEEN_OK) status = seen_native_verify(buf, &h, &block);
     return status;

@@ -87,6 +87,11 @@ seen_status seen_copy(seen_filter **copy, const seen_filter *f,
         }
     }
     seen_parts_copy(made, f);
+    /* Nobody has looked at the bytes of a view, and a copy can be changed. */
+    if (f->frozen && f->ops->parts_ok && !f->ops->parts_ok(made)) {
+        seen_free(made);
+        return SEEN_CORRUPT;
+    }
     *copy = made;
     return SEEN_OK;
 }

@@ -48,6 +48,12 @@ void seen_bits_and(uint64_t *a, const uint64_t *b, uint64_t nwords);
 void seen_bits_andnot(uint64_t *a, const uint64_t *b, uint64_t nwords);
 void seen_bits_xor(uint64_t *a, const uint64_t *b, uint64_t nwords);
 
+/* No bits past the end: words of others may have some. */
+SEEN_INLINE void seen_bits_trim(uint64_t *words, uint64_t bits)
+{
+    if (bits % 64) words[bits / 64] &= ((uint64_t)1 << bits % 64) - 1;
+}
+
 /* Safe beside concurrent seen_atomic_or(). */
 void seen_bits_copy(uint64_t *to, const uint64_t *from, uint64_t nwords);
 bool seen_bits_equal(const uint64_t *a, const uint64_t *b, uint64_t nwords);

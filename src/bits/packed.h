@@ -43,4 +43,12 @@ SEEN_INLINE void seen_packed_set(uint8_t *bytes, uint32_t width, uint64_t i,
     seen_put_le64(p, word | (uint64_t)value << (at % 8));
 }
 
+/* Nothing but zeros behind the last of so many bits. */
+SEEN_INLINE bool seen_packed_tail_ok(const uint8_t *bytes, uint64_t bits)
+{
+    uint64_t whole = (bits + 7) / 8;
+    if (bits % 8 && bytes[whole - 1] >> (bits % 8)) return false;
+    return seen_get_le64(bytes + whole) == 0;
+}
+
 #endif

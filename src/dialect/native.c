@@ -187,12 +187,12 @@ void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
 
 void seen_native_put_part(const struct seen_part *part, uint8_t *to)
 {
-    if (SEEN_LITTLE_ENDIAN || !part->words) {
-        memcpy(to, part->at, (size_t)part->len);
-    } else {
+    if (part->words) {
         const uint64_t *words = part->at;
         for (uint64_t i = 0; i < part->len / 8; i++)
-            seen_put_le64(to + 8 * i, words[i]);
+            seen_put_le64(to + 8 * i, seen_atomic_load(&words[i]));
+    } else {
+        memcpy(to, part->at, (size_t)part->len);
     }
     memset(to + part->len, 0, (size_t)(seen_part_room(part) - part->len));
 }
@@ -330,7 +330,8 @@ seen_status seen_native_read(const uint8_t *buf, size_t len,
                             &second);
         if (b == SEEN_OK && !(second.flags & SEEN_NATIVE_TWO)) b = SEEN_CORRUPT;
     }
-    if (a != SEEN_OK && b != SEEN_OK) return b == SEEN_NEWER ? b : a;
+    if (b == SEEN_NEWER) return b; /* never the older of two headers */
+    if (a != SEEN_OK && b != SEEN_OK) return a;
 
     bool take_second =
         b == SEEN_OK && (a != SEEN_OK || second.epoch > first.epoch);

@@ -247,6 +247,7 @@ static seen_status bitmap_merge(seen_filter *into, const seen_filter *from,
         seen_bits_or(words, peek(from)->words, n);
     else
         seen_bits_and(words, peek(from)->words, n);
+    seen_bits_trim(words, bound(into));
     into->items = seen_bits_count(words, n);
     return SEEN_OK;
 }

@@ -144,7 +144,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
 
 static bool blocked_plan_read(seen_plan *plan)
 {
-    if (!hashes_ok(plan->hashes)) return false;
+    if (!hashes_ok(plan->hashes) || plan->width != 0) return false;
     struct seen_layout l = layout_of(plan);
     if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits != l.count * l.regions * SEEN_LINE_BITS ||

@@ -124,7 +124,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
 static bool bloom_plan_read(seen_plan *plan)
 {
     if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS || plan->hashes == 0 ||
-        plan->hashes > SEEN_MAX_HASHES)
+        plan->hashes > SEEN_MAX_HASHES || plan->width != 0)
         return false;
     cost(plan);
     return true;

@@ -357,6 +357,7 @@ static void cuckoo_place(seen_filter *f, uint32_t index, void *at)
 static bool cuckoo_parts_ok(const seen_filter *f)
 {
     const struct cuckoo *c = peek(f);
+    if (!seen_packed_tail_ok(c->slots, f->plan.bits)) return false;
     uint64_t entries = 0;
     for (uint64_t i = 0; i < c->buckets; i++)
         for (uint32_t slot = 0; slot < SLOTS; slot++)

@@ -69,7 +69,10 @@ void seen_parts_copy(seen_filter *to, const seen_filter *from)
     struct seen_part a, b;
     for (uint32_t i = 0; to->ops->part(to, i, &a); i++) {
         from->ops->part(from, i, &b);
-        memcpy(a.at, b.at, (size_t)a.len);
+        if (a.words)
+            seen_bits_copy(a.at, b.at, a.len / 8); /* adds may be running */
+        else
+            memcpy(a.at, b.at, (size_t)a.len);
     }
 }
 
@@ -107,6 +110,7 @@ seen_status seen_merge_words(seen_filter *into, uint64_t *a,
         seen_bits_or(a, b, nwords);
     else
         seen_bits_and(a, b, nwords);
+    seen_bits_trim(a, into->plan.bits);
     into->items = seen_plan_items(&into->plan, seen_bits_count(a, nwords));
     return SEEN_OK;
 }

@@ -172,7 +172,8 @@ static bool fuse_plan_read(seen_plan *plan)
 {
     if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH ||
         (plan->hashes != 3 && plan->hashes != 4) || plan->bits == 0 ||
-        plan->bits > SEEN_MAX_BITS || plan->bits % plan->width)
+        plan->bits > SEEN_MAX_BITS || plan->bits % plan->width ||
+        plan->items > MOST_ITEMS)
         return false;
     cost(plan);
     return true;
@@ -366,6 +367,11 @@ static bool fuse_load_state(seen_filter *common, const uint8_t *from,
            common->items <= slots;
 }
 
+static bool fuse_parts_ok(const seen_filter *f)
+{
+    return seen_packed_tail_ok(peek(f)->slots, f->plan.bits);
+}
+
 /* ---- Keys --------------------------------------------------------------- */
 
 SEEN_INLINE bool matches(const struct fuse *f, seen_hash h)
@@ -473,6 +479,7 @@ const struct seen_filter_ops seen_fuse_ops = {
     .place = fuse_place,
     .save_state = fuse_save_state,
     .load_state = fuse_load_state,
+    .parts_ok = fuse_parts_ok,
     .build = fuse_build,
     .maybe = fuse_maybe,
     .visit = fuse_visit,

@@ -117,7 +117,8 @@ static bool set_plan_read(seen_plan *plan)
 {
     uint64_t lines = plan->bits / 8 / SEEN_LINE_SIZE;
     if (lines < FIRST_LINES || plan->bits > SEEN_MAX_BITS ||
-        plan->bits != bytes_of(lines) * 8 || plan->hashes != 1)
+        plan->bits != bytes_of(lines) * 8 || plan->hashes != 1 ||
+        plan->width != 0)
         return false;
     cost(plan, lines);
     return true;
@@ -337,14 +338,42 @@ static void set_place(seen_filter *f, uint32_t index, void *at)
     self(f)->slots = at;
 }
 
-/* As many fingerprints as it says, which leaves room to end a search. */
+/* How many full lines lie right before the first one, around the end. */
+static uint64_t full_before_first(const struct set *s)
+{
+    uint64_t full = 0;
+    while (full < s->lines && s->slots[(s->lines - full) * SLOTS - 1])
+        full++;
+    return full;
+}
+
+/* Filled from the left, by fingerprints that a search from their home reaches:
+ * so with full lines only on the way. */
+static bool line_ok(const struct set *s, uint64_t line, uint64_t full_before)
+{
+    const uint64_t *slot = s->slots + line * SLOTS;
+    uint32_t used = 0;
+    for (; used < SLOTS && slot[used]; used++) {
+        uint64_t home = seen_reduce(slot[used], s->lines);
+        uint64_t way = line >= home ? line - home : line + s->lines - home;
+        if (way > full_before) return false;
+    }
+    return used == count_used(slot);
+}
+
+/* As many fingerprints as it says, which leaves room to end a search, and where
+ * a search finds them. (One that is there twice does no harm.) */
 static bool set_parts_ok(const seen_filter *f)
 {
     const struct set *s = peek(f);
     if (f->items > s->room) return false;
-    uint64_t used = 0;
-    for (uint64_t i = 0; i < s->lines * SLOTS; i++)
-        used += s->slots[i] != 0;
+    uint64_t used = 0, full = full_before_first(s);
+    for (uint64_t line = 0; line < s->lines; line++) {
+        if (!line_ok(s, line, full)) return false;
+        uint32_t now = count_used(s->slots + line * SLOTS);
+        full = now == SLOTS ? full + 1 : 0;
+        used += now;
+    }
     return used == f->items;
 }
 
@@ -435,8 +464,9 @@ static seen_status set_merge(seen_filter *into, const seen_filter *from,
     uint64_t items = 0;
     for (uint64_t i = 0; i < a->lines * SLOTS; i++) {
         if (!a->slots[i] || !*b->find(b, a->slots[i])) continue;
-        *next.find(&next, a->slots[i]) = a->slots[i];
-        items++;
+        uint64_t *slot = next.find(&next, a->slots[i]);
+        items += *slot == 0;
+        *slot = a->slots[i];
     }
     seen_release(&into->allocator, a->slots, bytes);
     a->slots = slots;

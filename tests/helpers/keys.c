@@ -149,3 +149,41 @@ seen_kind test_set_kind_at(size_t index)
         if (!test_kind_counts(kind) && index-- == 0) return kind;
     return SEEN_ANY;
 }
+
+/* ---- Any kind at all ---------------------------------------------------- */
+
+seen_spec test_spec_for(seen_kind kind, uint64_t items)
+{
+    if (kind == SEEN_BITMAP)
+        return (seen_spec){.kind = kind, .bits = 4 * items};
+    return (seen_spec){.kind = kind, .items = items, .fpp = 0.01};
+}
+
+uint64_t test_key_for(seen_kind kind, uint64_t i)
+{
+    if (takes_any_key(kind)) return test_key(i);
+    return i < TEST_STRANGERS ? 2 * i : 2 * (i - TEST_STRANGERS) + 1;
+}
+
+struct test_batch test_batch_for(seen_kind kind, uint64_t first, size_t n)
+{
+    struct test_batch b = test_batch_new(first, n);
+    for (size_t i = 0; i < n; i++)
+        put_key(b.bytes + 8 * i, test_key_for(kind, first + i));
+    return b;
+}
+
+seen_filter *test_filled(seen_spec spec, uint64_t first, size_t n)
+{
+    struct test_batch b = test_batch_for(spec.kind, first, n);
+    seen_filter *f = NULL;
+    seen_status status = seen_new(&f, &spec);
+    if (status == SEEN_OK)
+        status = seen_add_many(f, b.keys, n, NULL);
+    else if (status == SEEN_UNSUPPORTED)
+        status = seen_build(&f, &spec, b.keys, n);
+    if (status != SEEN_OK)
+        fail_msg("%s: %s", seen_kind_name(spec.kind), seen_strerror(status));
+    test_batch_free(&b);
+    return f;
+}

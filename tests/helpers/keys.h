@@ -51,6 +51,18 @@ bool test_kind_counts(seen_kind kind);
 seen_kind test_kind_at(size_t index);
 seen_kind test_set_kind_at(size_t index);
 
+/* ---- Any kind at all ---------------------------------------------------- */
+
+/* A small filter for `items` keys at about 1 %; and its i-th key, where members
+ * and strangers differ as above. Kinds with needs of their own have a line in
+ * keys.c; all others need none. */
+seen_spec test_spec_for(seen_kind kind, uint64_t items);
+uint64_t test_key_for(seen_kind kind, uint64_t i);
+
+/* Keys first .. first+n-1 of a kind; a filter of them, built if need be. */
+struct test_batch test_batch_for(seen_kind kind, uint64_t first, size_t n);
+seen_filter *test_filled(seen_spec spec, uint64_t first, size_t n);
+
 /* 16 bytes that are no secret. */
 extern const uint8_t test_secret[16];
 

@@ -264,6 +264,45 @@ static void readers_are_never_told_never_about_old_keys(void **state)
             check_readers(kinds[k]);
 }
 
+/* ---- Bytes -------------------------------------------------------------- */
+
+/* Save and copy while others add: bytes that load, with every key that was
+ * there before. */
+static void check_saving(seen_kind kind)
+{
+    const uint64_t total = 100000, old = 10000;
+    seen_filter *f = test_filter(spec_of(kind, total, 0.01));
+    test_add_members(f, 0, old);
+    size_t len = 0;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    uint8_t *bytes = malloc(len);
+    assert_non_null(bytes);
+    struct job jobs[2] = {{.f = f, .first = old, .n = 45000, .stream = 180},
+                          {.f = f, .first = 55000, .n = 45000, .stream = 181}};
+    start(jobs, 2, add_all);
+    for (int i = 0; i < 20; i++) {
+        seen_filter *saved = NULL, *copy = NULL;
+        assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
+        assert_int_equal(seen_load(&saved, bytes, len, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
+        assert_int_equal(test_count_maybe(saved, 0, old), old);
+        assert_int_equal(test_count_maybe(copy, 0, old), old);
+        seen_free(saved);
+        seen_free(copy);
+    }
+    finish(jobs, 2);
+    free(bytes);
+    seen_free(f);
+}
+
+static void a_filter_can_be_saved_while_keys_come_in(void **state)
+{
+    (void)state;
+    for (uint64_t round = 0; round < test_scale(); round++)
+        for (size_t k = 0; k < 2; k++)
+            check_saving(kinds[k]);
+}
+
 /* The first filters of a process choose the kernel at the same moment. */
 static void *make_and_use(void *arg)
 {
@@ -305,6 +344,7 @@ int main(void)
         cmocka_unit_test(keyed_and_wide_filters_lose_nothing),
         cmocka_unit_test(a_new_key_is_new_to_somebody),
         cmocka_unit_test(readers_are_never_told_never_about_old_keys),
+        cmocka_unit_test(a_filter_can_be_saved_while_keys_come_in),
     };
     test_announce("concurrent");
     return cmocka_run_group_tests_name("concurrent", tests, NULL, NULL);

@@ -1,0 +1,1065 @@
+/*
+ * test_native.c - saved filters of every kind: what is read back, what is
+ * refused, and that nothing else happens.
+ *
+ * The laws hold for any kind, so a new one is tested by being in kinds.def
+ * (and by test_spec_for(), where it needs a spec of its own):
+ *
+ *     saving what was loaded gives the same bytes
+ *     bytes that are accepted are saved as they are, and work
+ *     bytes that are not are refused, within memory in proportion to them
+ */
+#include "dialect/native.h"
+
+#include "api/bytes.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "filter/filter.h"
+#include "helpers/failing_alloc.h"
+#include "helpers/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMBERS 100
+#define ASKED   300 /* members and strangers, each */
+
+enum {
+    FLAGS_AT = 12,
+    ITEMS_AT = 56,
+    TABLE_CRC_AT = 112,
+    EXTRA_CRC_AT = 116
+};
+enum {
+    CRC_AT = SEEN_HEADER_SIZE - 4
+};
+
+/* ---- Bytes -------------------------------------------------------------- */
+
+struct bytes {
+    uint8_t *at; /* aligned for a view */
+    size_t len;
+};
+
+static struct bytes room(size_t len)
+{
+    struct bytes b = {aligned_alloc(64, (len + 127) / 64 * 64), len};
+    assert_non_null(b.at);
+    return b;
+}
+
+static struct bytes save_with(const seen_filter *f, uint32_t flags)
+{
+    size_t len = 0;
+    assert_int_equal(seen_save(f, flags, NULL, 0, &len), SEEN_SHORT);
+    struct bytes b = room(len);
+    assert_int_equal(seen_save(f, flags, b.at, len, &len), SEEN_OK);
+    assert_int_equal(len, b.len);
+    return b;
+}
+
+static struct bytes save(const seen_filter *f)
+{
+    return save_with(f, 0);
+}
+
+static struct bytes duplicate(struct bytes b)
+{
+    struct bytes copy = room(b.len);
+    memcpy(copy.at, b.at, b.len);
+    return copy;
+}
+
+static void assert_saves_as(const seen_filter *f, struct bytes expected)
+{
+    struct bytes b = save(f);
+    assert_int_equal(b.len, expected.len);
+    assert_memory_equal(b.at, expected.at, b.len);
+    free(b.at);
+}
+
+static struct seen_native header_of(struct bytes b)
+{
+    struct seen_native h;
+    assert_int_equal(seen_native_read(b.at, b.len, &h), SEEN_OK);
+    return h;
+}
+
+static void fix_header(uint8_t *header)
+{
+    seen_put_le32(header + CRC_AT, seen_crc32c(0, header, CRC_AT));
+}
+
+/* All checksums of a file with one header, as somebody who means harm would. */
+static void fix_sums(struct bytes b)
+{
+    struct seen_native h = header_of(b);
+    uint64_t blocks = seen_native_blocks(h.payload_len);
+    uint8_t *table = b.at + h.table_offset;
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t left = h.payload_len - i * SEEN_BLOCK_SIZE;
+        uint64_t from = h.payload_offset + i * SEEN_BLOCK_SIZE;
+        seen_put_le32(table + 4 * i,
+                      seen_crc32c(0, b.at + from,
+                                  (size_t)seen_min64(left, SEEN_BLOCK_SIZE)));
+    }
+    seen_put_le32(b.at + TABLE_CRC_AT,
+                  seen_crc32c(0, table, (size_t)(4 * blocks)));
+    seen_put_le32(b.at + EXTRA_CRC_AT, seen_crc32c(0, table + 4 * blocks,
+                                                   h.state_len + h.listed_len));
+    fix_header(b.at);
+}
+
+static seen_filter *load(struct bytes b)
+{
+    seen_filter *f = NULL;
+    assert_int_equal(seen_load(&f, b.at, b.len, NULL, NULL), SEEN_OK);
+    return f;
+}
+
+static seen_filter *view(struct bytes b)
+{
+    seen_filter *f = NULL;
+    assert_int_equal(seen_view(&f, b.at, b.len, NULL), SEEN_OK);
+    return f;
+}
+
+/* ---- Every kind --------------------------------------------------------- */
+
+static seen_spec spec_of(seen_kind kind, bool keyed)
+{
+    seen_spec spec = test_spec_for(kind, MEMBERS);
+    spec.flags = keyed ? SEEN_KEYED : 0;
+    if (keyed) spec.key = test_secret;
+    return spec;
+}
+
+/* For a small filter of each kind, with a secret and without. */
+static void each_kind(void (*check)(const seen_filter *f, struct bytes saved))
+{
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
+        for (int keyed = 0; keyed < 2; keyed++) {
+            if (keyed && !test_kind_can(kind, SEEN_KEYED)) continue;
+            seen_filter *f = test_filled(spec_of(kind, keyed), 0, MEMBERS);
+            struct bytes saved = save(f);
+            check(f, saved);
+            free(saved.at);
+            seen_free(f);
+        }
+}
+
+static void assert_same_answers(const seen_filter *a, const seen_filter *b)
+{
+    const uint64_t firsts[] = {0, TEST_STRANGERS};
+    seen_info info;
+    seen_info_of(a, &info);
+    for (size_t i = 0; i < 2; i++) {
+        struct test_batch keys = test_batch_for(info.kind, firsts[i], ASKED);
+        bool many[ASKED];
+        seen_maybe_many(b, keys.keys, ASKED, many);
+        for (size_t j = 0; j < ASKED; j++) {
+            const void *key = keys.keys[j].data;
+            bool expected = seen_maybe(a, key, 8);
+            assert_int_equal(seen_maybe(b, key, 8), expected);
+            assert_int_equal(many[j], expected);
+            assert_int_equal(seen_count(b, key, 8), seen_count(a, key, 8));
+        }
+        test_batch_free(&keys);
+    }
+}
+
+/* ---- Round trips -------------------------------------------------------- */
+
+static void check_kept(const seen_filter *f, struct bytes saved)
+{
+    assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
+    seen_filter *loaded = load(saved), *viewed = view(saved), *copy = NULL;
+    assert_int_equal(seen_copy(&copy, viewed, NULL), SEEN_OK);
+    const seen_filter *all[] = {loaded, viewed, copy};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(seen_equal(f, all[i]) && seen_equal(all[i], f));
+        assert_same_answers(f, all[i]);
+        assert_saves_as(all[i], saved);
+    }
+    seen_info a, b;
+    seen_info_of(f, &a);
+    seen_info_of(loaded, &b);
+    assert_memory_equal(&a, &b, sizeof a);
+    seen_free(loaded);
+    seen_free(viewed);
+    seen_free(copy);
+}
+
+static void saving_what_was_loaded_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    each_kind(check_kept);
+}
+
+static void check_case(seen_filter *f)
+{
+    struct bytes saved = save(f);
+    check_kept(f, saved);
+    free(saved.at);
+    seen_free(f);
+}
+
+static void grown_emptied_and_seeded_filters_are_kept(void **state)
+{
+    (void)state;
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_spec spec = spec_of(kind, false);
+        check_case(test_filled(spec, 0, 0));
+        seen_filter *cleared = test_filled(spec, 0, MEMBERS);
+        seen_clear(cleared);
+        check_case(cleared);
+        seen_filter *removed = test_filled(spec, 0, MEMBERS);
+        for (uint64_t j = 0; j < MEMBERS / 2; j++) {
+            uint8_t key[8];
+            seen_put_le64(key, test_key_for(kind, j));
+            seen_remove(removed, key, 8); /* by kinds that can */
+        }
+        check_case(removed);
+        seen_filter *reserved = test_filled(spec, 0, MEMBERS);
+        seen_reserve(reserved, 5000);
+        check_case(reserved);
+        spec.key = test_secret; /* no flag: a seed */
+        check_case(test_filled(spec, 0, MEMBERS));
+    }
+    check_case(test_filled((seen_spec){.kind = SEEN_SET}, 0, 20000));
+}
+
+/* More than one checksum block; payloads that end on one and behind one. */
+static void large_filters_are_kept(void **state)
+{
+    (void)state;
+    seen_kind kind;
+    for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
+        seen_filter *f = test_filled(test_spec_for(kind, 200000), 0, 150000);
+        struct bytes saved = save(f);
+        assert_true(header_of(saved).payload_len > SEEN_BLOCK_SIZE);
+        check_kept(f, saved);
+        struct test_rng r = test_rng(400 + i);
+        for (int j = 0; j < 20; j++) {
+            uint64_t at = header_of(saved).payload_offset;
+            at += test_below(&r, saved.len - at);
+            saved.at[at] ^= 0x10;
+            seen_filter *none = NULL;
+            assert_int_equal(seen_verify(saved.at, saved.len), SEEN_CORRUPT);
+            assert_int_equal(seen_load(&none, saved.at, saved.len, NULL, NULL),
+                             SEEN_CORRUPT);
+            assert_null(none);
+            saved.at[at] ^= 0x10;
+        }
+        free(saved.at);
+        seen_free(f);
+    }
+    const uint64_t edges[] = {SEEN_BLOCK_SIZE, SEEN_BLOCK_SIZE + 64};
+    for (size_t i = 0; i < 2; i++)
+        check_case(test_filled(
+            (seen_spec){.kind = SEEN_BLOCKED, .bits = 8 * edges[i], .fpp = 0.1},
+            0, MEMBERS));
+}
+
+/* Concurrent adds count nothing; what was estimated is what is saved. */
+static void concurrent_filters_save_an_estimate_of_their_items(void **state)
+{
+    (void)state;
+    const seen_kind kinds[] = {SEEN_BLOOM, SEEN_BLOCKED};
+    for (size_t i = 0; i < 2; i++) {
+        seen_spec spec = test_spec_for(kinds[i], 1000);
+        spec.flags = SEEN_CONCURRENT;
+        seen_filter *f = test_filled(spec, 0, 1000);
+        struct bytes saved = save(f);
+        seen_filter *loaded = load(saved);
+        seen_info a, b;
+        seen_info_of(f, &a);
+        seen_info_of(loaded, &b);
+        assert_true(a.items > 900);
+        assert_int_equal(b.items, a.items);
+        assert_saves_as(loaded, saved);
+        free(saved.at);
+        seen_free(f);
+        seen_free(loaded);
+    }
+}
+
+static void check_short(const seen_filter *f, struct bytes saved)
+{
+    struct bytes b = room(saved.len);
+    for (size_t cap = 0; cap < saved.len; cap += 1 + cap / 16) {
+        size_t len = 0;
+        memset(b.at, 0x11, b.len);
+        assert_int_equal(seen_save(f, 0, cap ? b.at : NULL, cap, &len),
+                         SEEN_SHORT);
+        assert_int_equal(len, saved.len);
+        for (size_t i = 0; i < b.len; i++)
+            assert_int_equal(b.at[i], 0x11);
+    }
+    size_t len = 77;
+    assert_int_equal(seen_save(NULL, 0, b.at, b.len, &len), SEEN_INVALID);
+    assert_int_equal(seen_save(f, 0, b.at, b.len, NULL), SEEN_INVALID);
+    assert_int_equal(seen_save(f, 0, NULL, b.len, &len), SEEN_INVALID);
+    assert_int_equal(seen_save(f, 2, b.at, b.len, &len), SEEN_INVALID);
+    assert_int_equal(len, 77);
+    free(b.at);
+}
+
+static void a_short_buffer_is_measured_and_left_alone(void **state)
+{
+    (void)state;
+    each_kind(check_short);
+}
+
+/* ---- Views -------------------------------------------------------------- */
+
+static void refuse_one(seen_filter *v, const seen_filter *f)
+{
+    bool before;
+    seen_hash h = {1, 2};
+    assert_int_equal(seen_add_u64(v, 3), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_add_str(v, "a"), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_visit_u64(v, 3, &before), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_remove(v, "a", 1), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_add_hashed(v, h), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_visit_hashed(v, h, &before), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_remove_hashed(v, h), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(v, f, SEEN_UNION), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(v, v, SEEN_INTERSECTION), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_reserve(v, 100000), SEEN_UNSUPPORTED);
+    seen_clear(v);
+}
+
+static void refuse_many(seen_filter *v, seen_kind kind)
+{
+    struct test_batch b = test_batch_for(kind, 0, 3);
+    seen_hash h[3];
+    bool before[3];
+    size_t done = 77;
+    seen_hash_many(v, b.keys, 3, h);
+    assert_int_equal(seen_add_many(v, b.keys, 3, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    done = 77;
+    assert_int_equal(seen_visit_many(v, b.keys, 3, before, &done),
+                     SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    done = 77;
+    assert_int_equal(seen_add_many_hashed(v, h, 3, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    done = 77;
+    assert_int_equal(seen_visit_many_hashed(v, h, 3, before, &done),
+                     SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    test_batch_free(&b);
+}
+
+static void check_view(const seen_filter *f, struct bytes saved)
+{
+    struct bytes before = duplicate(saved);
+    seen_filter *v = view(saved);
+    refuse_one(v, f);
+    refuse_many(v, f->plan.kind);
+    assert_memory_equal(saved.at, before.at, saved.len);
+    assert_true(seen_equal(f, v));
+    seen_free(v);
+    assert_memory_equal(saved.at, before.at, saved.len);
+
+    seen_filter *none = NULL;
+    memmove(saved.at + 8, saved.at, saved.len);
+    assert_int_equal(seen_view(&none, saved.at + 8, saved.len, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_load(&none, saved.at + 8, saved.len, NULL, NULL),
+                     SEEN_OK);
+    seen_free(none);
+    free(before.at);
+}
+
+static void views_answer_and_refuse_every_change(void **state)
+{
+    (void)state;
+    each_kind(check_view);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled(spec_of(SEEN_BLOOM, false), 0, MEMBERS);
+    struct bytes b = save(f);
+    seen_filter *none = NULL;
+    seen_allocator half = {0};
+    assert_int_equal(seen_load(NULL, b.at, b.len, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_load(&none, NULL, b.len, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, &half), SEEN_INVALID);
+    assert_int_equal(seen_view(NULL, b.at, b.len, NULL), SEEN_INVALID);
+    assert_int_equal(seen_view(&none, NULL, b.len, NULL), SEEN_INVALID);
+    assert_int_equal(seen_verify(NULL, b.len), SEEN_INVALID);
+    assert_null(none);
+    free(b.at);
+    seen_free(f);
+}
+
+/* ---- Damage ------------------------------------------------------------- */
+
+static bool in_table(const struct seen_native *h, size_t at)
+{
+    return at >= h->table_offset &&
+           at < h->table_offset + 4 * seen_native_blocks(h->payload_len);
+}
+
+static bool in_version(size_t at)
+{
+    return at == 8 || at == 9;
+}
+
+static void check_flips(const seen_filter *f, struct bytes saved)
+{
+    struct seen_native h = header_of(saved);
+    seen_filter *none = NULL;
+    for (size_t bit = 0; bit < 8 * saved.len; bit++) {
+        size_t at = bit / 8;
+        saved.at[at] ^= (uint8_t)(1u << bit % 8);
+        seen_status loaded = seen_load(&none, saved.at, saved.len, NULL, NULL);
+        seen_status viewed = seen_view(&none, saved.at, saved.len, NULL);
+        assert_true(loaded == SEEN_CORRUPT ||
+                    (in_version(at) && loaded == SEEN_NEWER));
+        assert_int_equal(seen_verify(saved.at, saved.len), loaded);
+        if (at >= h.payload_offset || in_table(&h, at)) {
+            /* Not looked at by a view: it has to work all the same. */
+            assert_int_equal(viewed, SEEN_OK);
+            if (in_table(&h, at)) assert_true(seen_equal(f, none));
+            seen_maybe_u64(none, bit);
+            seen_count(none, "abc", 3);
+            seen_free(none);
+            none = NULL;
+        } else {
+            assert_int_equal(viewed, loaded);
+        }
+        assert_null(none);
+        saved.at[at] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static void every_flipped_bit_is_found(void **state)
+{
+    (void)state;
+    each_kind(check_flips);
+}
+
+static void check_lengths(const seen_filter *f, struct bytes saved)
+{
+    (void)f;
+    seen_filter *none = NULL;
+    for (size_t len = 0; len < saved.len + 130; len++) {
+        if (len == saved.len) continue;
+        /* A block of exactly this length, for the address sanitizer. */
+        uint8_t *cut = aligned_alloc(64, (len + 63) / 64 * 64);
+        uint8_t *end = calloc(1, len ? len : 1);
+        assert_true(cut && end);
+        size_t n = len < saved.len ? len : saved.len;
+        memcpy(cut, saved.at, n);
+        memset(cut + n, 0, len - n);
+        memcpy(end, saved.at, n);
+        assert_int_equal(seen_load(&none, end, len, NULL, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_verify(end, len), SEEN_CORRUPT);
+        assert_int_equal(seen_view(&none, cut, len, NULL), SEEN_CORRUPT);
+        free(cut);
+        free(end);
+    }
+    assert_null(none);
+}
+
+static void every_truncation_and_extension_is_refused(void **state)
+{
+    (void)state;
+    each_kind(check_lengths);
+}
+
+static void check_versions(const seen_filter *f, struct bytes saved)
+{
+    (void)f;
+    seen_filter *none = NULL;
+    for (int version = 0; version < 65536; version += version < 300 ? 1 : 97) {
+        if (version == 1) continue;
+        seen_status expected = version ? SEEN_NEWER : SEEN_CORRUPT;
+        for (int fixed = 0; fixed < 2; fixed++) {
+            seen_put_le16(saved.at + 8, (uint16_t)version);
+            if (fixed) fix_header(saved.at);
+            assert_int_equal(seen_load(&none, saved.at, saved.len, NULL, NULL),
+                             expected);
+            assert_int_equal(seen_view(&none, saved.at, saved.len, NULL),
+                             expected);
+            assert_int_equal(seen_verify(saved.at, saved.len), expected);
+        }
+    }
+    assert_null(none);
+}
+
+static void a_later_version_is_told_apart_from_damage(void **state)
+{
+    (void)state;
+    each_kind(check_versions);
+}
+
+/* ---- Lies --------------------------------------------------------------- */
+
+/* Every call there is; what it says hardly matters, coming back does. */
+static void use(seen_filter *f)
+{
+    seen_info info;
+    seen_info_of(f, &info);
+    seen_hash h[8];
+    bool answers[8];
+    for (uint64_t i = 0; i < 8; i++)
+        h[i] = (seen_hash){test_mix(i) >> 8 * i, test_mix(i + 100)};
+    seen_maybe_many_hashed(f, h, 8, answers);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(seen_maybe_hashed(f, h[i]), answers[i]);
+        assert_int_equal(seen_count_hashed(f, h[i]) > 0, answers[i]);
+    }
+    seen_filter *copy = NULL;
+    if (seen_copy(&copy, f, NULL) == SEEN_OK) {
+        assert_true(seen_equal(copy, f));
+        for (size_t i = 0; i < 8; i++)
+            if (seen_add_hashed(copy, h[i]) == SEEN_OK)
+                assert_true(seen_maybe_hashed(copy, h[i]));
+        for (size_t i = 0; i < 8; i++)
+            seen_remove_hashed(copy, h[i]);
+        seen_merge(copy, f, SEEN_UNION);
+        seen_merge(copy, copy, SEEN_INTERSECTION);
+        struct bytes saved = save(copy);
+        seen_filter *again = load(saved);
+        seen_free(again);
+        free(saved.at);
+        seen_clear(copy);
+    }
+    seen_free(copy);
+}
+
+/* Bytes of a stranger: an error, or a filter that works and is saved as it
+ * came; memory in proportion to the bytes either way. */
+static seen_status check_hostile(struct bytes b)
+{
+    struct test_alloc a;
+    test_alloc_init(&a);
+    seen_filter *f = NULL;
+    seen_status loaded = seen_load(&f, b.at, b.len, NULL, &a.as);
+    assert_true(a.peak < 2 * b.len + 4096);
+    if (loaded == SEEN_OK) {
+        assert_saves_as(f, b);
+        use(f);
+        seen_free(f);
+    } else {
+        assert_null(f);
+        assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_UNSUPPORTED ||
+                    loaded == SEEN_NEWER || loaded == SEEN_BUSY ||
+                    loaded == SEEN_NO_SECRET);
+    }
+    assert_int_equal(a.blocks, 0);
+    assert_int_equal(a.violations, 0);
+    if (seen_view(&f, b.at, b.len, NULL) == SEEN_OK) {
+        use(f);
+        seen_free(f);
+    } else {
+        assert_int_not_equal(loaded, SEEN_OK);
+    }
+    return loaded;
+}
+
+struct field {
+    uint32_t at, size;
+};
+
+static const struct field fields[] = {
+    {0, 8},   {8, 2},   {10, 2},  {12, 4},  {16, 8},  {24, 8},  {32, 8},
+    {40, 4},  {44, 4},  {48, 2},  {50, 2},  {52, 4},  {56, 8},  {64, 8},
+    {72, 8},  {80, 8},  {88, 8},  {96, 8},  {104, 4}, {108, 4}, {112, 4},
+    {116, 4}, {120, 8}, {128, 8}, {136, 8}, {144, 8}, {244, 8}};
+
+#define FIELDS (sizeof fields / sizeof *fields)
+
+static const uint64_t extremes[] = {0,
+                                    1,
+                                    2,
+                                    8,
+                                    (uint64_t)1 << 31,
+                                    UINT32_MAX,
+                                    (uint64_t)1 << 32,
+                                    (uint64_t)1 << 48,
+                                    (uint64_t)1 << 63,
+                                    UINT64_MAX};
+
+#define EXTREMES (sizeof extremes / sizeof *extremes)
+
+static void put_field(uint8_t *header, struct field f, uint64_t value)
+{
+    for (uint32_t i = 0; i < f.size; i++)
+        header[f.at + i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Fields that may say anything a kind can live with; all others are either
+ * right or refused. */
+static bool free_to_choose(struct field f)
+{
+    static const uint32_t at[] = {10, 16, 32, 40, 48, 56, 64};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        if (f.at == at[i]) return true;
+    return false;
+}
+
+static void check_lies(const seen_filter *f, struct bytes saved)
+{
+    (void)f;
+    for (size_t i = 0; i < FIELDS; i++)
+        for (size_t j = 0; j < EXTREMES; j++) {
+            struct bytes lie = duplicate(saved);
+            put_field(lie.at, fields[i], extremes[j]);
+            fix_header(lie.at);
+            seen_status status = check_hostile(lie);
+            if (memcmp(lie.at, saved.at, CRC_AT) == 0)
+                assert_int_equal(status, SEEN_OK);
+            else if (!free_to_choose(fields[i]))
+                assert_int_not_equal(status, SEEN_OK);
+            free(lie.at);
+        }
+}
+
+static void lying_headers_are_refused_or_harmless(void **state)
+{
+    (void)state;
+    each_kind(check_lies);
+}
+
+/* Two fields at once, behind which the first would be found out. */
+static void check_pairs(const seen_filter *f, struct bytes saved)
+{
+    struct test_rng r = test_rng(410 + f->plan.kind);
+    for (uint64_t i = 0; i < 20000 * test_scale(); i++) {
+        struct bytes lie = duplicate(saved);
+        for (int j = 0; j < 2; j++) {
+            struct field field = fields[2 + test_below(&r, FIELDS - 2)];
+            uint64_t value = extremes[test_below(&r, EXTREMES)];
+            put_field(lie.at, field, value + test_below(&r, 3) - 1);
+        }
+        fix_header(lie.at);
+        check_hostile(lie);
+        free(lie.at);
+    }
+}
+
+static void pairs_of_lies_are_refused_or_harmless(void **state)
+{
+    (void)state;
+    each_kind(check_pairs);
+}
+
+/* The state is small: every byte of it. */
+static void check_states(const seen_filter *f, struct bytes saved)
+{
+    (void)f;
+    struct seen_native h = header_of(saved);
+    size_t at =
+        (size_t)(h.table_offset + 4 * seen_native_blocks(h.payload_len));
+    for (size_t i = at; i < h.payload_offset && i < at + 256; i++)
+        for (int value = 0; value < 256; value++) {
+            struct bytes lie = duplicate(saved);
+            lie.at[i] = (uint8_t)value;
+            seen_put_le32(lie.at + EXTRA_CRC_AT,
+                          seen_crc32c(0, lie.at + at, h.state_len));
+            fix_header(lie.at);
+            check_hostile(lie);
+            free(lie.at);
+        }
+}
+
+static void lying_states_are_refused_or_harmless(void **state)
+{
+    (void)state;
+    each_kind(check_states);
+}
+
+/* Payloads that nobody wrote, with true checksums; the end of them bit by bit,
+ * where there should be nothing but zeros. */
+static void check_payloads(const seen_filter *f, struct bytes saved)
+{
+    struct seen_native h = header_of(saved);
+    struct test_rng r = test_rng(420 + f->plan.kind);
+    for (size_t bit = 8 * (saved.len - 64); bit < 8 * saved.len; bit++) {
+        struct bytes lie = duplicate(saved);
+        lie.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        fix_sums(lie);
+        check_hostile(lie);
+        free(lie.at);
+    }
+    for (int i = 0; i < 300; i++) {
+        struct bytes lie = duplicate(saved);
+        uint64_t wounds = 1 + test_below(&r, i < 150 ? 4 : 1000);
+        for (uint64_t j = 0; j < wounds; j++)
+            lie.at[h.payload_offset + test_below(&r, h.payload_len)] =
+                (uint8_t)test_next(&r);
+        fix_sums(lie);
+        check_hostile(lie);
+        free(lie.at);
+    }
+    const uint8_t fills[] = {0, 1, 0x80, 0xff};
+    for (size_t i = 0; i < 4; i++) {
+        struct bytes lie = duplicate(saved);
+        memset(lie.at + h.payload_offset, fills[i], (size_t)h.payload_len);
+        fix_sums(lie);
+        check_hostile(lie);
+        free(lie.at);
+    }
+}
+
+static void lying_payloads_are_refused_or_harmless(void **state)
+{
+    (void)state;
+    each_kind(check_payloads);
+}
+
+/* Words word, word + 1, ... into the payload, checksums right. */
+static void put_words(struct bytes b, uint64_t from, uint64_t n, uint64_t word)
+{
+    uint8_t *payload = b.at + header_of(b).payload_offset;
+    for (uint64_t i = 0; i < n; i++)
+        seen_put_le64(payload + 8 * (from + i), word + i);
+    fix_sums(b);
+}
+
+static void put_items(struct bytes b, uint64_t items)
+{
+    seen_put_le64(b.at + ITEMS_AT, items);
+    fix_header(b.at);
+}
+
+static void a_full_set_ends_every_search(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled((seen_spec){.kind = SEEN_SET}, 0, 0);
+    struct bytes b = save(f);
+    const uint64_t slots = header_of(b).payload_len / 8;
+    const uint64_t claims[] = {0, 1, slots, UINT64_MAX};
+    put_words(b, 0, slots, 1);
+    for (size_t i = 0; i < 4; i++) {
+        put_items(b, claims[i]);
+        seen_filter *none = NULL, *v = view(b), *into = NULL;
+        assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL),
+                         SEEN_CORRUPT);
+        assert_false(seen_maybe_hashed(v, (seen_hash){UINT64_MAX, 0}));
+        assert_true(seen_maybe_hashed(v, (seen_hash){1, 0}));
+        use(v);
+        /* A copy could be added to, and would not know where. */
+        assert_int_equal(seen_copy(&none, v, NULL), SEEN_CORRUPT);
+        assert_null(none);
+        assert_int_equal(seen_new(&into, &(seen_spec){.kind = SEEN_SET}),
+                         SEEN_OK);
+        if (seen_merge(into, v, SEEN_UNION) == SEEN_OK)
+            assert_true(seen_maybe_hashed(into, (seen_hash){slots, 0}));
+        seen_free(into);
+        seen_free(v);
+    }
+    free(b.at);
+    seen_free(f);
+}
+
+/* A fingerprint that no search would find is not in the set. */
+static void sets_with_misplaced_fingerprints_are_refused(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled((seen_spec){.kind = SEEN_SET}, 0, 0), *g;
+    struct bytes good = save(f);
+    const uint64_t lines = header_of(good).payload_len / 64;
+    const uint64_t top = UINT64_MAX - 100; /* at home in the last line */
+    struct {
+        uint64_t slot, n, word, items;
+        seen_status status;
+    } cases[] = {
+        {0, 1, 5, 1, SEEN_OK},                       /* at home in line 0 */
+        {1, 1, 5, 1, SEEN_CORRUPT},                  /* behind an empty slot */
+        {8, 1, 5, 1, SEEN_CORRUPT},                  /* line 0 has room */
+        {0, 9, 5, 9, SEEN_OK},                       /* line 0 is full */
+        {0, 9, 5, 8, SEEN_CORRUPT},                  /* more than it says */
+        {0, 16, 5, 16, SEEN_OK},                     /* two full lines */
+        {8 * lines - 8, 8, top, 8, SEEN_OK},         /* the last line */
+        {0, 1, top, 1, SEEN_CORRUPT},                /* which has room */
+        {0, 8 * lines, 1, 8 * lines, SEEN_CORRUPT}}; /* no room at all */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bytes b = duplicate(good);
+        put_words(b, cases[i].slot, cases[i].n, cases[i].word);
+        put_items(b, cases[i].items);
+        assert_int_equal(check_hostile(b), cases[i].status);
+        free(b.at);
+    }
+    /* Around the end: the last line is full, so its keys go on in line 0. */
+    struct bytes b = duplicate(good);
+    put_words(b, 8 * lines - 8, 8, top);
+    put_words(b, 0, 2, top + 50);
+    put_items(b, 10);
+    assert_int_equal(check_hostile(b), SEEN_OK);
+    g = load(b);
+    assert_true(seen_maybe_hashed(g, (seen_hash){top + 51, 0}));
+    free(b.at);
+    seen_free(g);
+    free(good.at);
+    seen_free(f);
+}
+
+/* A view may have bits past its end; what it is merged into must not. */
+static void bits_past_the_end_stay_out_of_a_union(void **state)
+{
+    (void)state;
+    const seen_spec specs[] = {{.kind = SEEN_BLOOM, .bits = 100, .items = 10},
+                               {.kind = SEEN_BITMAP, .bits = 100}};
+    for (size_t i = 0; i < 2; i++) {
+        seen_filter *into = test_filled(specs[i], 0, 10);
+        struct bytes b = save(into), after;
+        put_words(b, 1, 1, UINT64_MAX);
+        seen_filter *v = view(b);
+        for (int op = 1; op >= 0; op--) {
+            assert_int_equal(seen_merge(into, v, (seen_merge_op)op), SEEN_OK);
+            after = save(into);
+            seen_free(load(after));
+            free(after.at);
+        }
+        seen_free(v);
+        seen_free(into);
+        free(b.at);
+    }
+}
+
+static void a_list_needs_a_policy(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled(spec_of(SEEN_BLOOM, false), 0, MEMBERS);
+    struct bytes b = save(f);
+    for (uint32_t policy = 0; policy < 4; policy++) {
+        /* Four bytes of the padding are a list now, an empty one. */
+        put_field(b.at, (struct field){50, 2}, policy);
+        put_field(b.at, (struct field){108, 4}, 4);
+        put_field(b.at, (struct field){EXTRA_CRC_AT, 4},
+                  seen_crc32c(0, (const uint8_t[4]){0}, 4));
+        fix_header(b.at);
+        assert_int_equal(check_hostile(b),
+                         policy == 1 || policy == 2 ? SEEN_OK : SEEN_CORRUPT);
+    }
+    free(b.at);
+    seen_free(f);
+}
+
+/* ---- Secrets ------------------------------------------------------------ */
+
+static void check_apart(const seen_filter *f, struct bytes with)
+{
+    size_t len = 0;
+    if (!(f->flags & SEEN_KEYED)) {
+        assert_int_equal(seen_save(f, SEEN_SECRET_APART, NULL, 0, &len),
+                         SEEN_INVALID);
+        seen_filter *none = NULL;
+        assert_int_equal(seen_load(&none, with.at, with.len, test_secret, NULL),
+                         SEEN_MISMATCH);
+        return;
+    }
+    struct bytes apart = save_with(f, SEEN_SECRET_APART);
+    uint8_t wrong[16], right[16];
+    memcpy(wrong, test_secret, 16);
+    memcpy(right, test_secret, 16);
+    wrong[15] ^= 1;
+    for (size_t i = 0; i + 16 <= apart.len; i++)
+        assert_memory_not_equal(apart.at + i, test_secret, 16);
+    const struct bytes both[] = {apart, with};
+    for (size_t i = 0; i < 2; i++) {
+        struct bytes b = both[i];
+        seen_status without = i == 0 ? SEEN_NO_SECRET : SEEN_OK;
+        seen_filter *g = NULL, *v = NULL;
+        assert_int_equal(seen_verify(b.at, b.len), SEEN_OK);
+        assert_int_equal(seen_load(&g, b.at, b.len, wrong, NULL),
+                         SEEN_MISMATCH);
+        assert_int_equal(seen_view(&v, b.at, b.len, wrong), SEEN_MISMATCH);
+        assert_int_equal(seen_load(&g, b.at, b.len, NULL, NULL), without);
+        assert_int_equal(seen_view(&v, b.at, b.len, NULL), without);
+        seen_free(g);
+        seen_free(v);
+        assert_int_equal(seen_load(&g, b.at, b.len, right, NULL), SEEN_OK);
+        assert_int_equal(seen_view(&v, b.at, b.len, right), SEEN_OK);
+        assert_same_answers(f, g);
+        assert_same_answers(f, v);
+        assert_saves_as(g, with);
+        struct bytes again = save_with(v, SEEN_SECRET_APART);
+        assert_memory_equal(again.at, apart.at, apart.len);
+        free(again.at);
+        seen_free(g);
+        seen_free(v);
+    }
+    free(apart.at);
+}
+
+static void a_secret_kept_apart_is_needed_and_checked(void **state)
+{
+    (void)state;
+    each_kind(check_apart);
+}
+
+/* ---- Two headers -------------------------------------------------------- */
+
+/* As a file store writes: the second header two epochs ahead. */
+static struct bytes two_headers(const seen_filter *f, uint32_t flags)
+{
+    struct seen_saved saved;
+    assert_int_equal(seen_saved_from(f, SEEN_NATIVE_TWO | flags, &saved),
+                     SEEN_OK);
+    struct seen_native *h = &saved.header;
+    h->id = 99;
+    h->epoch = 7;
+    struct bytes b = room((size_t)(h->payload_offset + h->payload_len));
+    seen_native_head(h, &saved.body, b.at);
+    uint8_t *to = b.at + h->payload_offset;
+    for (uint32_t i = 0; i < saved.body.count; i++) {
+        seen_native_put_part(&saved.parts[i], to);
+        to += seen_part_room(&saved.parts[i]);
+    }
+    h->epoch = 9;
+    h->sequence = 1234;
+    seen_native_put(h, b.at + SEEN_HEADER_STRIDE);
+    return b;
+}
+
+static void assert_reads_slot(struct bytes b, const seen_filter *f,
+                              uint32_t slot)
+{
+    struct seen_native h = header_of(b);
+    assert_int_equal(h.slot, slot);
+    assert_int_equal(h.epoch, slot ? 9 : 7);
+    assert_int_equal(h.sequence, slot ? 1234 : 0);
+    seen_filter *loaded = load(b), *v = view(b);
+    assert_true(seen_equal(loaded, f));
+    assert_true(seen_equal(v, f));
+    seen_free(loaded);
+    seen_free(v);
+}
+
+static void check_two(const seen_filter *f, struct bytes saved)
+{
+    struct bytes b = two_headers(f, 0);
+    assert_int_equal(b.len,
+                     saved.len + 2 * SEEN_HEADER_STRIDE - SEEN_HEADER_SIZE);
+    assert_reads_slot(b, f, 1);
+    seen_filter *loaded = load(b), *none = NULL;
+    assert_saves_as(loaded, saved); /* saving writes one header */
+    seen_free(loaded);
+
+    /* A bit of either header spoils that one only, unless it says "newer";
+     * a bit of the gaps spoils the file. */
+    for (size_t bit = 0; bit < 8 * 2 * SEEN_HEADER_STRIDE; bit++) {
+        size_t at = bit / 8;
+        bool second = at >= SEEN_HEADER_STRIDE;
+        size_t in = at % SEEN_HEADER_STRIDE;
+        b.at[at] ^= (uint8_t)(1u << bit % 8);
+        seen_status status = seen_load(&none, b.at, b.len, NULL, NULL);
+        if (status == SEEN_OK) {
+            assert_true(in < SEEN_HEADER_SIZE);
+            assert_reads_slot(b, f, second ? 0 : 1);
+            seen_free(none);
+            none = NULL;
+        } else {
+            assert_true((in_version(in) && status == SEEN_NEWER) ||
+                        (in >= SEEN_HEADER_SIZE && status == SEEN_CORRUPT));
+        }
+        b.at[at] ^= (uint8_t)(1u << bit % 8);
+    }
+    memset(b.at, 0, SEEN_HEADER_SIZE);
+    assert_reads_slot(b, f, 1);
+    memset(b.at + SEEN_HEADER_STRIDE, 0xff, SEEN_HEADER_SIZE);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL), SEEN_CORRUPT);
+    assert_null(none);
+    free(b.at);
+}
+
+static void
+of_two_headers_the_whole_one_of_the_higher_epoch_counts(void **state)
+{
+    (void)state;
+    each_kind(check_two);
+}
+
+static void check_journaled(const seen_filter *f, struct bytes saved)
+{
+    (void)saved;
+    struct bytes b = two_headers(f, SEEN_NATIVE_JOURNALED);
+    seen_filter *none = NULL;
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL), SEEN_BUSY);
+    assert_int_equal(seen_view(&none, b.at, b.len, NULL), SEEN_BUSY);
+    assert_int_equal(seen_verify(b.at, b.len), SEEN_BUSY);
+    assert_null(none);
+    free(b.at);
+}
+
+static void files_with_a_journal_are_left_to_the_store(void **state)
+{
+    (void)state;
+    each_kind(check_journaled);
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static void check_failing(const seen_filter *f, struct bytes saved)
+{
+    for (int persistent = 0; persistent < 2; persistent++)
+        for (uint64_t nth = 1;; nth++) {
+            struct test_alloc a;
+            test_alloc_init(&a);
+            test_alloc_arm(&a, nth, persistent);
+            a.offset = nth * 8 % 64;
+            seen_filter *g = NULL;
+            seen_status status =
+                seen_load(&g, saved.at, saved.len, NULL, &a.as);
+            if (status == SEEN_OK) {
+                assert_int_equal(a.failed, 0);
+                assert_true(seen_equal(f, g));
+            } else {
+                assert_int_equal(status, SEEN_NOMEM);
+                assert_null(g);
+            }
+            seen_free(g);
+            assert_int_equal(a.blocks, 0);
+            assert_int_equal(a.violations, 0);
+            if (status == SEEN_OK) break;
+        }
+}
+
+static void a_load_without_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    each_kind(check_failing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saving_what_was_loaded_gives_the_same_bytes),
+        cmocka_unit_test(grown_emptied_and_seeded_filters_are_kept),
+        cmocka_unit_test(large_filters_are_kept),
+        cmocka_unit_test(concurrent_filters_save_an_estimate_of_their_items),
+        cmocka_unit_test(a_short_buffer_is_measured_and_left_alone),
+        cmocka_unit_test(views_answer_and_refuse_every_change),
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(every_flipped_bit_is_found),
+        cmocka_unit_test(every_truncation_and_extension_is_refused),
+        cmocka_unit_test(a_later_version_is_told_apart_from_damage),
+        cmocka_unit_test(lying_headers_are_refused_or_harmless),
+        cmocka_unit_test(pairs_of_lies_are_refused_or_harmless),
+        cmocka_unit_test(lying_states_are_refused_or_harmless),
+        cmocka_unit_test(lying_payloads_are_refused_or_harmless),
+        cmocka_unit_test(a_full_set_ends_every_search),
+        cmocka_unit_test(sets_with_misplaced_fingerprints_are_refused),
+        cmocka_unit_test(bits_past_the_end_stay_out_of_a_union),
+        cmocka_unit_test(a_list_needs_a_policy),
+        cmocka_unit_test(a_secret_kept_apart_is_needed_and_checked),
+        cmocka_unit_test(
+            of_two_headers_the_whole_one_of_the_higher_epoch_counts),
+        cmocka_unit_test(files_with_a_journal_are_left_to_the_store),
+        cmocka_unit_test(a_load_without_memory_leaves_nothing_behind),
+    };
+    test_announce("native");
+    return cmocka_run_group_tests_name("native", tests, NULL, NULL);
+}
