@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""read_native.py - a second reader of saved filters, written from docs/FORMAT.md.
+
+    read_native.py DIRECTORY
+
+For each NAME.seen there, NAME.keys holds what the library says about some keys,
+one a line: the answer, the key, lo and hi, in hex. This reader must say the
+same. Keyed filters are asked by their keys, all others by hash: XXH3 is long.
+Then the file is damaged in many ways, all of which must be refused.
+"""
+import glob
+import os
+import struct
+import sys
+
+M32, M64 = (1 << 32) - 1, (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+BLOCK = 65536
+KEYED, APART, TWO, JOURNALED = 1, 2, 4, 8
+XXH3_64, XXH3_128, SIPHASH, U64 = 1, 2, 3, 4
+
+
+class Refused(Exception):
+    pass
+
+
+def need(fact, why):
+    if not fact:
+        raise Refused(why)
+
+
+# ---- CRC32C and SipHash-1-3-128 ---------------------------------------------
+
+
+def crc_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+CRC = crc_table()
+
+
+def crc32c(data):
+    crc = M32
+    for byte in data:
+        crc = crc >> 8 ^ CRC[(crc ^ byte) & 255]
+    return crc ^ M32
+
+
+def rotl(x, n):
+    return (x << n | x >> (64 - n)) & M64
+
+
+def sip_round(v):
+    a, b, c, d = v
+    a = (a + b) & M64
+    b = rotl(b, 13) ^ a
+    a = rotl(a, 32)
+    c = (c + d) & M64
+    d = rotl(d, 16) ^ c
+    a = (a + d) & M64
+    d = rotl(d, 21) ^ a
+    c = (c + b) & M64
+    b = rotl(b, 17) ^ c
+    return a, b, rotl(c, 32), d
+
+
+def siphash(secret, data):
+    k0, k1 = struct.unpack("<QQ", secret)
+    v = (
+        k0 ^ 0x736F6D6570736575,
+        k1 ^ 0x646F72616E646F6D ^ 0xEE,
+        k0 ^ 0x6C7967656E657261,
+        k1 ^ 0x7465646279746573,
+    )
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 255])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        v = sip_round((v[0], v[1], v[2], v[3] ^ word))
+        v = (v[0] ^ word, v[1], v[2], v[3])
+    halves = []
+    v = (v[0], v[1], v[2] ^ 0xEE, v[3])
+    for _ in range(2):
+        for _ in range(3):
+            v = sip_round(v)
+        halves.append(v[0] ^ v[1] ^ v[2] ^ v[3])
+        v = (v[0], v[1] ^ 0xDD, v[2], v[3])
+    return tuple(halves)
+
+
+def secret_check(secret):
+    return siphash(secret, b"seen: which secret")[0]
+
+
+# ---- The container ----------------------------------------------------------
+
+
+def up64(n):
+    return (n + 63) // 64 * 64
+
+
+class Header:
+    """A whole header, at `at` in the bytes; Refused otherwise."""
+
+    def __init__(self, data, at=0):
+        h = data[at : at + 256]
+        need(len(h) == 256 and h[:8] == b"\x89SEEN\r\n\x1a", "magic")
+        (version,) = struct.unpack_from("<H", h, 8)
+        need(version <= 1, "newer")
+        need(version == 1, "version")
+        need(crc32c(h[:252]) == struct.unpack_from("<I", h, 252)[0], "header checksum")
+        (self.kind, self.flags, self.capacity, self.m) = struct.unpack_from("<HIQQ", h, 10)
+        (rate, self.k, self.width, self.hash, self.policy) = struct.unpack_from("<dIIHH", h, 32)
+        (block, self.items) = struct.unpack_from("<IQ", h, 52)
+        self.secret = h[64:80]
+        (self.check, self.offset, self.length) = struct.unpack_from("<QQQ", h, 80)
+        (self.state_len, self.list_len) = struct.unpack_from("<II", h, 104)
+        (self.table_crc, self.extra_crc) = struct.unpack_from("<II", h, 112)
+        self.history = struct.unpack_from("<QQQ", h, 120)
+        self.rate = rate
+
+        need(self.flags < 16 and 1 <= self.hash <= 4, "flags or hash")
+        need(0 <= rate <= 1 and h[39] < 128, "rate")
+        need(block == BLOCK and not any(h[144:252]), "reserved")
+        need(self.policy <= 2 and (self.policy > 0) == (self.list_len > 0), "list")
+        need(self.flags & TWO or not any(self.history), "history")
+        self.check_secret()
+        self.place()
+
+    def check_secret(self):
+        keyed, apart = self.flags & KEYED, self.flags & APART
+        need(bool(keyed) == (self.hash == SIPHASH), "hash and flags")
+        if apart:
+            need(keyed and not any(self.secret), "secret kept apart")
+        elif keyed:
+            need(self.check == secret_check(self.secret), "check of the secret")
+        else:
+            zeros = self.secret if self.hash == U64 else self.secret[8:]
+            need(not any(zeros) and self.check == 0, "seed")
+
+    def place(self):
+        need(self.length >= 64 and self.length % 64 == 0, "payload length")
+        self.table = 1024 if self.flags & TWO else 256
+        self.blocks = (self.length + BLOCK - 1) // BLOCK
+        self.state = self.table + 4 * self.blocks
+        self.end = self.state + self.state_len + self.list_len
+        need(self.state_len <= 8192 and self.offset == up64(self.end), "payload offset")
+
+
+def whole(data, at):
+    """The header there, or None; "newer" is for the caller."""
+    try:
+        return Header(data, at)
+    except Refused as e:
+        if str(e) == "newer":
+            raise
+        return None
+
+
+def choose_header(data):
+    first = whole(data, 0)
+    if first and not first.flags & TWO:
+        return first
+    second = whole(data, 512)
+    if second and not second.flags & TWO:
+        second = None
+    need(first or second, "no whole header")
+    if first and second:
+        return second if second.history[1] > first.history[1] else first
+    return first or second
+
+
+def read(data, secret=None):
+    """The filter in these bytes, everything checked."""
+    h = choose_header(data)
+    need(not h.flags & JOURNALED, "journaled")
+    need(len(data) == h.offset + h.length, "length")
+    if h.flags & TWO:
+        need(not any(data[256:512]) and not any(data[768:1024]), "gaps")
+    need(not any(data[h.end : h.offset]), "padding")
+    need(crc32c(data[h.state : h.end]) == h.extra_crc, "checksum of state and list")
+    table = data[h.table : h.state]
+    need(crc32c(table) == h.table_crc, "checksum of the table")
+    for i, (crc,) in enumerate(struct.iter_unpack("<I", table)):
+        at = h.offset + i * BLOCK
+        need(crc32c(data[at : min(at + BLOCK, len(data))]) == crc, "block %d" % i)
+
+    need(h.kind in KINDS, "kind")
+    need((h.kind == 8) == (h.hash == U64), "hash of this kind")
+    need(1 <= h.m <= 1 << 48 and h.list_len == 0, "bits, or a list")
+    if h.flags & APART:
+        need(secret and secret_check(secret) == h.check, "secret")
+        h.secret = secret
+    return KINDS[h.kind](h, data[h.offset :], data[h.state : h.end])
+
+
+# ---- Kinds ------------------------------------------------------------------
+
+
+def mix(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & M64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & M64
+    return x ^ x >> 31
+
+
+def reduce(x, n):
+    return x * n >> 64
+
+
+class Filter:
+    used = 0  # bytes of the payload; the rest is padding
+
+    def __init__(self, h, payload, state):
+        self.h, self.payload = h, payload
+        self.wide = h.hash in (XXH3_128, SIPHASH)
+        need(len(state) == self.state_bytes, "state")
+        self.set_up(state)
+        need(len(payload) == up64(self.used), "payload and bits")
+        need(not any(payload[self.used :]), "padding of the payload")
+        self.check_payload()
+
+    state_bytes = 0
+
+    def check_payload(self):
+        pass
+
+    def bit(self, b):
+        return self.payload[b // 8] >> b % 8 & 1
+
+    def count_bits(self):
+        return sum(bin(byte).count("1") for byte in self.payload)
+
+    def word(self, i):
+        return struct.unpack_from("<Q", self.payload, 8 * i)[0]
+
+    def no_bits_past_the_end(self):
+        need(not any(self.bit(b) for b in range(self.h.m, 8 * self.used)), "bits past m")
+
+    def g(self, i, lo, hi):
+        step = hi | 1 if self.wide else GOLDEN
+        return mix((lo + i * step) & M64) if i else lo
+
+
+class Bloom(Filter):
+    def set_up(self, state):
+        need(1 <= self.h.k <= 64 and self.h.width == 0, "k or width")
+        self.used = (self.h.m + 63) // 64 * 8
+
+    def check_payload(self):
+        self.no_bits_past_the_end()
+
+    def maybe(self, lo, hi):
+        return all(self.bit(reduce(self.g(i, lo, hi), self.h.m)) for i in range(self.h.k))
+
+
+class Blocked(Filter):
+    ODD = (
+        0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F,
+        0x165667B5, 0xD6E8FEB9, 0xA3B195ED, 0x6C8E944B,
+    )  # fmt: skip
+
+    def set_up(self, state):
+        k = self.h.k
+        need(k in (1, 2, 4) or (k % 8 == 0 and 8 <= k <= 128), "k")
+        need(self.h.width == 0, "width")
+        self.regions = 1 if k < 8 else k // 8
+        self.w = k // self.regions
+        self.lines = self.h.m // 512 // self.regions
+        need(self.h.m == self.lines * self.regions * 512, "m")
+        need(self.wide or self.lines < 1 << 32, "lines")
+        self.used = self.h.m // 8
+
+    def maybe(self, lo, hi):
+        for i in range(self.regions):
+            g = self.g(i, lo, hi)
+            line = i * self.lines + reduce(g, self.lines)
+            x = (g + hi if self.wide else g) & M32
+            for j in range(self.w):
+                at = (x * self.ODD[j] & M32) >> (23 + self.w.bit_length() - 1)
+                if not self.bit(512 * line + j * (512 // self.w) + at):
+                    return False
+        return True
+
+
+class Packed(Filter):
+    def set_up_slots(self):
+        w = self.h.width
+        need(4 <= w <= 32 and self.h.m % w == 0, "width")
+        self.slots = self.h.m // w
+        self.used = (self.h.m + 7) // 8 + 8
+
+    def slot(self, i):
+        at = i * self.h.width
+        some = int.from_bytes(self.payload[at // 8 : at // 8 + 8], "little")
+        return some >> at % 8 & ((1 << self.h.width) - 1)
+
+
+class Cuckoo(Packed):
+    def set_up(self, state):
+        self.set_up_slots()
+        need(self.h.k == 8 and self.slots % 4 == 0, "k or slots")
+        self.buckets = self.slots // 4
+        need(self.wide or self.buckets < 1 << 32, "buckets")
+
+    def check_payload(self):
+        self.no_bits_past_the_end()
+        need(sum(self.slot(i) != 0 for i in range(self.slots)) == self.h.items, "items")
+
+    def maybe(self, lo, hi):
+        x = (hi if self.wide else lo) & M32
+        p = 1 + (x * ((1 << self.h.width) - 1) >> 32)
+        spread = reduce(p * (p * GOLDEN + 0xD1B54A32D192ED03) & M64, self.buckets)
+        first = reduce(lo, self.buckets)
+        other = (spread - first) % self.buckets
+        return any(self.slot(4 * b + i) == p for b in (first, other) for i in range(4))
+
+
+class Fuse(Packed):
+    state_bytes = 24
+
+    def set_up(self, state):
+        self.set_up_slots()
+        self.seed, self.segment, self.starts = struct.unpack("<QQQ", state)
+        need(self.h.k in (3, 4) and self.h.capacity <= 1 << 40, "k or capacity")
+        need(self.segment in [1 << i for i in range(19)], "segment")
+        need(self.starts > 0 and self.starts % self.segment == 0, "starts")
+        need(self.slots == self.starts + (self.h.k - 1) * self.segment, "slots")
+        need(self.h.items <= self.slots, "items")
+
+    def check_payload(self):
+        self.no_bits_past_the_end()
+
+    def maybe(self, lo, hi):
+        x = mix((lo + self.seed) & M64) if self.seed else lo
+        first = reduce(x, self.starts)
+        found = self.slot(first)
+        for i in range(1, self.h.k):
+            low = (x >> 18 * (self.h.k - 1 - i)) % self.segment
+            found ^= self.slot(first + i * self.segment ^ low)
+        return self.h.items > 0 and found == (x * GOLDEN & M64) >> (64 - self.h.width)
+
+
+class Set(Filter):
+    def set_up(self, state):
+        need(self.h.k == 1 and self.h.width == 0 and self.h.m % 512 == 0, "k, width or m")
+        self.lines = self.h.m // 512
+        need(self.lines >= 16, "lines")
+        self.used = self.h.m // 8
+
+    def line(self, i):
+        return struct.unpack_from("<8Q", self.payload, 64 * i)
+
+    def check_payload(self):
+        lines = [self.line(i) for i in range(self.lines)]
+        need(sum(slot != 0 for line in lines for slot in line) == self.h.items, "items")
+        need(self.h.items <= self.lines * 8 // 5 * 4, "too full")
+        for line in lines:
+            used = [slot != 0 for slot in line]
+            need(used == sorted(used, reverse=True), "not from the left")
+        for line in lines:
+            need(all(self.maybe(slot, 0) for slot in line if slot), "out of place")
+
+    def maybe(self, lo, hi):
+        at = reduce(lo, self.lines)
+        for _ in range(self.lines):
+            line = self.line(at)
+            if (lo or 1) in line:
+                return True
+            if 0 in line:
+                return False
+            at = (at + 1) % self.lines
+        return False
+
+
+class Bitmap(Filter):
+    def set_up(self, state):
+        h = self.h
+        need(h.k == 1 and h.width == 0 and h.rate == 0, "k, width or rate")
+        need(h.capacity == h.m <= 1 << 40, "capacity")
+        self.used = (h.m + 63) // 64 * 8
+
+    def check_payload(self):
+        self.no_bits_past_the_end()
+        need(self.count_bits() == self.h.items, "items")
+
+    def maybe(self, lo, hi):
+        return lo < self.h.m and bool(self.bit(lo))
+
+
+KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 7: Set, 8: Bitmap}
+
+
+# ---- The test ---------------------------------------------------------------
+
+
+def hash_of(f, key, lo, hi):
+    """From the key where this reader can; it must be what the library says."""
+    if f.h.hash == SIPHASH:
+        assert siphash(f.h.secret, key) == (lo, hi), key
+    elif f.h.hash == U64:
+        assert (int.from_bytes(key, "little") if len(key) == 8 else M64, 0) == (lo, hi), key
+    return lo, hi
+
+
+def check_answers(f, path):
+    asked = wrong = 0
+    for line in open(path):
+        answer, key, lo, hi = line.split(" ")
+        lo, hi = hash_of(f, bytes.fromhex(key), int(lo, 16), int(hi, 16))
+        asked += 1
+        wrong += f.maybe(lo, hi) != (answer == "1")
+    assert asked > 0, path
+    assert wrong == 0, "%s: %d of %d answers differ" % (path, wrong, asked)
+    return asked
+
+
+def refuses(data, secret):
+    try:
+        read(bytes(data), secret)
+    except Refused:
+        return True
+    return False
+
+
+def flip(data, bit):
+    damaged = bytearray(data)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def check_head(data, secret):
+    """Every bit of the head is found; of two headers, one may be damaged."""
+    h = choose_header(data)
+    spared = [0, 512] if h.flags & TWO else []
+    for bit in range(8 * h.offset):
+        damaged = flip(data, bit)
+        if any(at <= bit // 8 < at + 256 for at in spared):
+            newer = bit // 8 % 512 in (8, 9)
+            assert newer or read(damaged, secret).payload == data[h.offset :], "bit %d" % bit
+        else:
+            assert refuses(damaged, secret), "bit %d" % bit
+    return 8 * h.offset
+
+
+def check_damage(data, secret):
+    """Some bits of the payload, and lengths."""
+    offset = choose_header(data).offset
+    bits = range(8 * offset, 8 * len(data), 8 * (len(data) - offset) // 50 | 1)
+    for bit in bits:
+        assert refuses(flip(data, bit), secret), "bit %d" % bit
+    lengths = [*range(0, len(data), len(data) // 50), len(data) - 1]
+    for length in lengths:
+        assert refuses(data[:length], secret), "length %d" % length
+    assert refuses(data + bytes(1), secret) and refuses(data + bytes(64), secret)
+    return len(bits) + len(lengths) + 2
+
+
+def main(directory):
+    assert crc32c(b"123456789") == 0xE3069283
+    paths = sorted(glob.glob(os.path.join(directory, "*.seen")))
+    kinds, asked, damaged = set(), 0, 0
+    for path in paths:
+        data, name = open(path, "rb").read(), path[: -len(".seen")]
+        secret = None
+        if os.path.exists(name + ".secret"):
+            secret = open(name + ".secret", "rb").read()
+            assert refuses(data, None) and refuses(data, bytes(16)), path
+        f = read(data, secret)
+        kinds.add((f.h.kind, f.h.hash))
+        asked += check_answers(f, name + ".keys")
+        damaged += check_head(data, secret) + check_damage(data, secret)
+    missing = set(KINDS) - {kind for kind, _ in kinds}
+    assert not missing, "no file of kinds %s" % missing
+    print("%d files, %d answers agree, %d damaged files refused" % (len(paths), asked, damaged))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

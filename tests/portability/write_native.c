@@ -1,0 +1,220 @@
+/*
+ * write_native.c - saved filters for a reader in another language, with what
+ * this library says about some keys. See read_native.py.
+ *
+ *     write_native DIRECTORY
+ */
+#include <seen.h>
+#include <seen_store.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEMBERS 500
+#define ASKED   1500 /* the members first */
+
+static const char *directory;
+static const uint8_t secret[16] = "no secret at all";
+
+struct file {
+    const char *name;
+    seen_spec spec;
+    uint32_t save_flags;
+};
+
+/* Every kind; every hash; every shape of a line; 3 and 4 places. */
+static const struct file files[] = {
+    {"bloom", {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.01}, 0},
+    {"bloom_one", {.kind = SEEN_BLOOM, .items = 500, .bits = 1000}, 0},
+    {"bloom_wide", {.kind = SEEN_BLOOM, .items = 500, .fpp = 1e-18}, 0},
+    {"bloom_keyed",
+     {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.1, .flags = SEEN_KEYED},
+     0},
+    {"blocked_1", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.3}, 0},
+    {"blocked_2", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.2}, 0},
+    {"blocked_4", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.05}, 0},
+    {"blocked_8", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.01}, 0},
+    {"blocked_16", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-5}, 0},
+    {"blocked_wide", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-18}, 0},
+    {"blocked_keyed",
+     {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.02, .flags = SEEN_KEYED},
+     0},
+    {"cuckoo", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01}, 0},
+    {"cuckoo_5", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.2}, 0},
+    {"cuckoo_rare", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 1e-8}, 0},
+    {"cuckoo_keyed",
+     {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .flags = SEEN_KEYED},
+     SEEN_SECRET_APART},
+    {"fuse_3", {.kind = SEEN_FUSE, .fpp = 0.01}, 0},
+    {"fuse_4", {.kind = SEEN_FUSE, .fpp = 0.1, .hashes = 4}, 0},
+    {"fuse_keyed",
+     {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
+     SEEN_SECRET_APART},
+    {"set", {.kind = SEEN_SET}, 0},
+    {"set_roomy", {.kind = SEEN_SET, .items = 2000}, 0},
+    {"set_keyed", {.kind = SEEN_SET, .flags = SEEN_KEYED}, 0},
+    {"bitmap", {.kind = SEEN_BITMAP, .bits = 1001}, 0},
+    {"bitmap_blocks", {.kind = SEEN_BITMAP, .bits = 600000}, 0},
+};
+
+static void must(bool fact, const char *what)
+{
+    if (fact) return;
+    fprintf(stderr, "write_native: %s\n", what);
+    exit(1);
+}
+
+static void path_of(char *path, size_t size, const char *name,
+                    const char *suffix)
+{
+    int n = snprintf(path, size, "%s/%s.%s", directory, name, suffix);
+    must(n > 0 && n < (int)size, "path too long");
+}
+
+static FILE *create(const char *name, const char *suffix)
+{
+    char path[4096];
+    path_of(path, sizeof path, name, suffix);
+    FILE *out = fopen(path, "wb");
+    must(out != NULL, path);
+    return out;
+}
+
+static void finish(FILE *out)
+{
+    must(!ferror(out) && fclose(out) == 0, "cannot write");
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+static uint8_t bytes[ASKED][20];
+static seen_key keys[ASKED];
+
+/* Empty, or 3 .. 20 bytes: shorter ones would repeat. */
+static size_t length_of(uint64_t i)
+{
+    return i == 0 ? 0 : 3 + i % 18;
+}
+
+static uint64_t even_then_odd(uint64_t i)
+{
+    return i < MEMBERS ? 2 * i : 2 * (i - MEMBERS) + 1;
+}
+
+/* Bitmaps take integers, of which the members are even. */
+static void make_keys(seen_kind kind)
+{
+    for (uint64_t i = 0; i < ASKED; i++) {
+        keys[i] = (seen_key){bytes[i], kind == SEEN_BITMAP ? 8 : length_of(i)};
+        uint64_t number =
+            kind == SEEN_BITMAP ? even_then_odd(i) : i * 0x9e3779b97f4a7c15u;
+        for (int b = 0; b < 20; b++)
+            bytes[i][b] =
+                (uint8_t)(b < 8 ? number >> (8 * b) : i >> (b % 2 * 8));
+    }
+}
+
+static void write_key(FILE *out, const seen_filter *f, seen_key key)
+{
+    const uint8_t *data = key.data;
+    seen_hash h = seen_hash_key(f, key.data, key.len);
+    fprintf(out, "%d ", seen_maybe(f, key.data, key.len));
+    for (size_t i = 0; i < key.len; i++)
+        fprintf(out, "%02x", data[i]);
+    fprintf(out, " %" PRIx64 " %" PRIx64 "\n", h.lo, h.hi);
+}
+
+/* ---- Files -------------------------------------------------------------- */
+
+static uint8_t *save(const seen_filter *f, uint32_t flags, size_t *len)
+{
+    must(seen_save(f, flags, NULL, 0, len) == SEEN_SHORT, "cannot measure");
+    uint8_t *buf = malloc(*len);
+    must(buf && seen_save(f, flags, buf, *len, len) == SEEN_OK, "cannot save");
+    return buf;
+}
+
+static void write_answers(const char *name, const seen_filter *f)
+{
+    FILE *out = create(name, "keys");
+    for (size_t i = 0; i < ASKED; i++)
+        write_key(out, f, keys[i]);
+    finish(out);
+}
+
+static void write_filter(const char *name, const seen_filter *f, uint32_t flags)
+{
+    size_t len;
+    uint8_t *buf = save(f, flags, &len);
+    FILE *out = create(name, "seen");
+    fwrite(buf, 1, len, out);
+    finish(out);
+    free(buf);
+    if (flags & SEEN_SECRET_APART) {
+        out = create(name, "secret");
+        fwrite(secret, 1, sizeof secret, out);
+        finish(out);
+    }
+    write_answers(name, f);
+}
+
+static seen_filter *fill(seen_spec spec, size_t n)
+{
+    seen_filter *f = NULL;
+    make_keys(spec.kind);
+    if (spec.flags & SEEN_KEYED) spec.key = secret;
+    seen_status status = spec.kind == SEEN_FUSE ? seen_build(&f, &spec, keys, n)
+                                                : seen_new(&f, &spec);
+    if (status == SEEN_OK && spec.kind != SEEN_FUSE)
+        status = seen_add_many(f, keys, n, NULL);
+    must(status == SEEN_OK, seen_strerror(status));
+    return f;
+}
+
+/* One attempt in some hundreds fails to build and takes another seed. */
+static void write_reseeded_fuse(void)
+{
+    static const uint8_t none[8];
+    bool found = false;
+    for (uint64_t i = 0; i < 100000 && !found; i++) {
+        uint8_t seed[16] = {(uint8_t)i, (uint8_t)(i >> 8), (uint8_t)(i >> 16)};
+        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .key = seed};
+        seen_filter *f = fill(spec, 200);
+        size_t len;
+        uint8_t *buf = save(f, 0, &len);
+        found = memcmp(buf + 260, none, 8) != 0; /* behind one checksum */
+        free(buf);
+        if (found) write_filter("fuse_reseeded", f, 0);
+        seen_free(f);
+    }
+    must(found, "every fuse filter was built at once");
+}
+
+/* A file store has two headers. */
+static void write_stored(void)
+{
+    seen_filter *f = fill(files[0].spec, MEMBERS);
+    char path[4096];
+    path_of(path, sizeof path, "stored", "seen");
+    must(seen_file_save(path, f, 0, NULL) == SEEN_OK, "cannot store");
+    write_answers("stored", f);
+    seen_free(f);
+}
+
+int main(int argc, char **argv)
+{
+    must(argc == 2, "usage: write_native DIRECTORY");
+    directory = argv[1];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        seen_filter *f = fill(files[i].spec, MEMBERS);
+        write_filter(files[i].name, f, files[i].save_flags);
+        seen_free(f);
+    }
+    seen_filter *empty = fill((seen_spec){.kind = SEEN_FUSE, .fpp = 0.01}, 0);
+    write_filter("fuse_empty", empty, 0);
+    seen_free(empty);
+    write_reseeded_fuse();
+    write_stored();
+    return 0;
+}
