@@ -1,10 +1,13 @@
 /*
  * prop_round_trip.c - bytes: saving, loading and saving again is the identity,
- * and damaged bytes give an error or an equal bitmap, never anything else.
+ * and damaged bytes give an error or an equal object, never anything else: for
+ * bitmaps, then for filters of all kinds.
  */
 #include "seen_bitmap.h"
 
-#include "helpers/harness.h"
+#include "helpers/keys.h"
+
+#include <math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +220,152 @@ static void noise_is_no_bitmap(void **state)
     assert_null(none);
 }
 
+/* ---- Filters of all kinds ----------------------------------------------- */
+
+/* Sizes from 1 up, rates from one half down, seeds and secrets. */
+static seen_spec random_spec(struct test_rng *r, seen_kind kind,
+                             const uint8_t *key)
+{
+    uint64_t items = 1 + test_below(r, (uint64_t)2 << test_below(r, 11));
+    seen_spec plain = test_spec_for(kind, items), spec = plain;
+    if (spec.fpp > 0) spec.fpp = pow(10, -0.3 - 8 * test_unit(r));
+    if (test_below(r, 2)) spec.key = key;
+    if (test_below(r, 3) == 0) spec.flags |= SEEN_KEYED;
+    if (spec.flags & SEEN_KEYED) spec.key = key;
+    return seen_plan_problem(&spec) ? plain : spec;
+}
+
+/* Some keys of its plan; a few are removed by kinds that can. */
+static seen_filter *random_filter(struct test_rng *r)
+{
+    size_t kinds = 0;
+    while (seen_kind_at(kinds) != SEEN_ANY)
+        kinds++;
+    seen_kind kind = seen_kind_at((size_t)test_below(r, kinds));
+    uint8_t key[16];
+    for (size_t i = 0; i < 16; i++)
+        key[i] = (uint8_t)test_next(r);
+    seen_spec spec = random_spec(r, kind, key);
+    seen_plan plan;
+    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    uint64_t most = plan.items / (spec.items ? 1 : 4);
+    size_t n = (size_t)test_below(r, most + 1);
+    if (kind == SEEN_SET && test_below(r, 2)) n += 3000; /* it grows */
+    seen_filter *f = test_filled(spec, 0, n);
+    for (uint64_t i = 0; i < n; i += 1 + test_below(r, 20)) {
+        uint64_t number = test_key_for(kind, i);
+        uint8_t bytes[8];
+        for (int b = 0; b < 8; b++)
+            bytes[b] = (uint8_t)(number >> (8 * b));
+        seen_remove(f, bytes, 8);
+    }
+    return f;
+}
+
+static struct bytes save_filter(const seen_filter *f)
+{
+    size_t len = 0;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    struct bytes out = room(len);
+    assert_int_equal(seen_save(f, 0, out.at, len, &len), SEEN_OK);
+    assert_int_equal(len, out.len);
+    return out;
+}
+
+static void assert_is_saved_as(seen_filter *f, const seen_filter *original,
+                               struct bytes expected)
+{
+    struct bytes again = save_filter(f);
+    assert_true(seen_equal(f, original) && seen_equal(original, f));
+    assert_int_equal(again.len, expected.len);
+    assert_memory_equal(again.at, expected.at, again.len);
+    free(again.at);
+    seen_free(f);
+}
+
+static void filters_are_saved_as_they_were_loaded(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(86);
+    for (uint64_t i = 0; i < 3000 * test_scale(); i++) {
+        seen_filter *f = random_filter(&r), *loaded = NULL, *view = NULL;
+        struct bytes saved = save_filter(f);
+        assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
+        assert_int_equal(seen_load(&loaded, saved.at, saved.len, NULL, NULL),
+                         SEEN_OK);
+        assert_int_equal(seen_view(&view, saved.at, saved.len, NULL), SEEN_OK);
+        assert_is_saved_as(loaded, f, saved);
+        assert_is_saved_as(view, f, saved);
+        free(saved.at);
+        seen_free(f);
+    }
+}
+
+/* A load gives an error or the original, a view at least one that answers. */
+static void check_damaged_filter(struct bytes d, const seen_filter *original)
+{
+    seen_filter *f = NULL;
+    seen_status loaded = seen_load(&f, d.at, d.len, NULL, NULL);
+    assert_int_equal(seen_verify(d.at, d.len), loaded);
+    if (loaded == SEEN_OK) {
+        assert_true(seen_equal(f, original));
+        seen_free(f);
+    } else {
+        assert_null(f);
+        assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_NEWER);
+    }
+    if (seen_view(&f, d.at, d.len, NULL) != SEEN_OK) return;
+    seen_info info;
+    seen_info_of(f, &info);
+    for (uint64_t i = 0; i < 20; i++) {
+        seen_hash h = {test_mix(i), test_mix(i + 100)};
+        assert_int_equal(seen_maybe_hashed(f, h), seen_count_hashed(f, h) > 0);
+    }
+    seen_free(f);
+}
+
+static void damaged_filters_are_refused_or_equal(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(87);
+    for (uint64_t i = 0; i < 1000 * test_scale(); i++) {
+        seen_filter *f = random_filter(&r);
+        struct bytes good = save_filter(f);
+        for (int j = 0; j < 20; j++) {
+            struct bytes d = room(good.len);
+            memcpy(d.at, good.at, good.len);
+            uint64_t wounds = 1 + test_below(&r, 4);
+            for (uint64_t k = 0; k < wounds; k++)
+                d.at[test_below(&r, test_below(&r, 2) ? 256 : d.len)] ^=
+                    (uint8_t)(1u << test_below(&r, 8));
+            if (test_below(&r, 4) == 0)
+                d.len = (size_t)test_below(&r, d.len + 1);
+            check_damaged_filter(d, f);
+            free(d.at);
+        }
+        free(good.at);
+        seen_free(f);
+    }
+}
+
+static void noise_is_no_filter(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(88);
+    seen_filter *none = NULL;
+    for (uint64_t i = 0; i < 20000 * test_scale(); i++) {
+        struct bytes d = room((size_t)test_below(&r, 1500));
+        for (size_t j = 0; j < d.len; j++)
+            d.at[j] = (uint8_t)test_next(&r);
+        assert_int_equal(seen_load(&none, d.at, d.len, NULL, NULL),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_view(&none, d.at, d.len, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_verify(d.at, d.len), SEEN_CORRUPT);
+        free(d.at);
+    }
+    assert_null(none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +375,9 @@ int main(void)
         cmocka_unit_test(a_later_version_is_told_apart_from_damage),
         cmocka_unit_test(random_damage_is_survived),
         cmocka_unit_test(noise_is_no_bitmap),
+        cmocka_unit_test(filters_are_saved_as_they_were_loaded),
+        cmocka_unit_test(damaged_filters_are_refused_or_equal),
+        cmocka_unit_test(noise_is_no_filter),
     };
     test_announce("round_trip");
     return cmocka_run_group_tests_name("round_trip", tests, NULL, NULL);
