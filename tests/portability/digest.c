@@ -1,11 +1,14 @@
 /*
- * digest.c - one number for each shape of filter: a checksum of its answers to
- * fixed questions. Every processor and every kernel must print the same lines.
+ * digest.c - two numbers for each shape of filter: a checksum of its answers to
+ * fixed questions, and one of its saved bytes. Every processor and every kernel
+ * must print the same lines.
  */
 #include <seen.h>
 #include <seen_bitmap.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define START 0xcbf29ce484222325
 
 static uint64_t checksum(uint64_t sum, uint64_t value)
 {
@@ -23,6 +26,26 @@ static void must(seen_status status)
     exit(1);
 }
 
+static uint64_t checksum_of(const uint8_t *bytes, size_t len)
+{
+    uint64_t sum = START;
+    for (size_t i = 0; i < len; i++)
+        sum = checksum(sum, bytes[i]);
+    return sum;
+}
+
+static uint64_t saved_bytes(const seen_filter *f)
+{
+    size_t len;
+    if (seen_save(f, 0, NULL, 0, &len) != SEEN_SHORT) exit(1);
+    uint8_t *bytes = malloc(len);
+    if (!bytes) exit(1);
+    must(seen_save(f, 0, bytes, len, &len));
+    uint64_t sum = checksum_of(bytes, len);
+    free(bytes);
+    return sum;
+}
+
 static void digest_filter(seen_kind kind, uint64_t items, double fpp,
                           uint32_t flags)
 {
@@ -33,7 +56,7 @@ static void digest_filter(seen_kind kind, uint64_t items, double fpp,
                                    .kind = kind,
                                    .flags = flags,
                                    .key = key}));
-    uint64_t sum = 0xcbf29ce484222325;
+    uint64_t sum = START;
     for (uint64_t i = 0; i < items; i++) {
         bool before;
         must(seen_visit_u64(f, i, &before));
@@ -60,9 +83,9 @@ static void digest_filter(seen_kind kind, uint64_t items, double fpp,
     seen_info_of(f, &info);
     sum = checksum(sum, info.bits_set);
     sum = checksum(sum, info.items);
-    printf("%-8s %7llu %-8g %u %10llu %016llx\n", seen_kind_name(kind),
+    printf("%-8s %7llu %-8g %u %10llu %016llx %016llx\n", seen_kind_name(kind),
            (unsigned long long)items, fpp, flags, (unsigned long long)info.bits,
-           (unsigned long long)sum);
+           (unsigned long long)sum, (unsigned long long)saved_bytes(f));
     seen_free(f);
 }
 
@@ -81,10 +104,11 @@ static void digest_fuse(uint32_t places)
     seen_filter *f;
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .hashes = places};
     must(seen_build(&f, &spec, keys, items));
-    uint64_t sum = 0xcbf29ce484222325;
+    uint64_t sum = START;
     for (uint64_t i = 0; i < 10 * items; i++)
         sum = checksum(sum, seen_maybe_u64(f, i));
-    printf("fuse %u %016llx\n", places, (unsigned long long)sum);
+    printf("fuse %u %016llx %016llx\n", places, (unsigned long long)sum,
+           (unsigned long long)saved_bytes(f));
     seen_free(f);
 }
 
@@ -100,9 +124,7 @@ static void digest_bitmap(void)
     uint8_t *bytes = malloc(len);
     if (!bytes) exit(1);
     must(seen_bitmap_save(b, bytes, len, &len));
-    uint64_t sum = 0xcbf29ce484222325;
-    for (size_t i = 0; i < len; i++)
-        sum = checksum(sum, bytes[i]);
+    uint64_t sum = checksum_of(bytes, len);
     printf("bitmap   %zu bytes %016llx\n", len, (unsigned long long)sum);
     free(bytes);
     seen_bitmap_free(b);
