@@ -187,22 +187,23 @@ static size_t blocks_for(size_t payload)
     return (payload + BLOCK - 1) / BLOCK;
 }
 
-static size_t offset_for(size_t payload, size_t state)
+/* `extra`: state and list. */
+static size_t offset_for(size_t payload, size_t extra)
 {
-    return (HEADER + 4 * blocks_for(payload) + state + LINE - 1) / LINE * LINE;
+    return (HEADER + 4 * blocks_for(payload) + extra + LINE - 1) / LINE * LINE;
 }
 
-static void fix_sums(uint8_t *p, size_t offset, size_t payload, size_t state)
+static void fix_sums(uint8_t *p, size_t offset, size_t payload, size_t extra)
 {
     const size_t blocks = blocks_for(payload);
-    uint8_t *table = p + HEADER, *extra = table + 4 * blocks;
+    uint8_t *table = p + HEADER;
     for (size_t i = 0; i < blocks; i++) {
         size_t left = payload - i * BLOCK;
         seen_put_le32(table + 4 * i, seen_crc32c(0, p + offset + i * BLOCK,
                                                  left < BLOCK ? left : BLOCK));
     }
     seen_put_le32(p + 112, seen_crc32c(0, table, 4 * blocks));
-    seen_put_le32(p + 116, seen_crc32c(0, extra, state));
+    seen_put_le32(p + 116, seen_crc32c(0, table + 4 * blocks, extra));
     fix_header(p);
 }
 
@@ -238,33 +239,41 @@ static void fix_check(uint8_t *p)
     seen_free(f);
 }
 
-/* Offsets, lengths and checksums; kind, numbers, state and payload are the
- * fuzzer's, with the right width and bits offered to some. */
+/* How long state and list are, if the fuzzer wants a list at all. */
+static size_t fix_extra(uint8_t *p)
+{
+    uint32_t state = seen_get_le32(p + 104) & 0xff;
+    uint16_t policy = seen_get_le16(p + 50) % 3;
+    uint32_t list = policy ? 4 + seen_get_le32(p + 108) % 0xff : 0;
+    seen_put_le16(p + 50, policy);
+    seen_put_le32(p + 104, state);
+    seen_put_le32(p + 108, list);
+    return state + list;
+}
+
+/* Offsets, lengths and checksums; kind, numbers, state, list and payload are
+ * the fuzzer's. */
 static void fix_everything(uint8_t *p, size_t len)
 {
-    size_t state = seen_get_le32(p + 104) & 0xff;
-    if (len < HEADER + 4 + state + LINE) return;
+    const size_t extra = fix_extra(p);
     size_t payload = (len - HEADER) / LINE * LINE;
-    while (payload > 0 && offset_for(payload, state) + payload > len)
+    while (payload > 0 && offset_for(payload, extra) + payload > len)
         payload -= LINE;
     if (payload == 0) return;
-    const size_t offset = offset_for(payload, state);
-    const size_t end = HEADER + 4 * blocks_for(payload) + state;
+    const size_t offset = offset_for(payload, extra);
+    const size_t end = HEADER + 4 * blocks_for(payload) + extra;
 
     memcpy(p, "\x89SEEN\r\n\x1a\x01\0", 10);
     memset(p + 13, 0, 3);
     fix_hash(p);
     if (p[12]) fix_check(p);
-    if (p[39] >= 0x3f) p[39] = 0; /* the rate, 0 to 1 */
-    memset(p + 50, 0, 2);
+    if (p[39] > 0x3f) p[39] = 0; /* the rate, 0 to 1 */
     seen_put_le32(p + 52, BLOCK);
     seen_put_le64(p + 88, offset);
     seen_put_le64(p + 96, payload);
-    seen_put_le32(p + 104, (uint32_t)state);
-    memset(p + 108, 0, 4);
     memset(p + 120, 0, CRC_AT - 120);
     memset(p + end, 0, offset - end);
-    fix_sums(p, offset, payload, state);
+    fix_sums(p, offset, payload, extra);
     try_bytes(p, offset + payload);
 }
 

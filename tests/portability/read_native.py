@@ -17,6 +17,7 @@ M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 BLOCK = 65536
 KEYED, APART, TWO, JOURNALED = 1, 2, 4, 8
+ALWAYS = 2  # the policy of a list; the other one is 1, never
 XXH3_64, XXH3_128, SIPHASH, U64 = 1, 2, 3, 4
 
 
@@ -190,11 +191,29 @@ def read(data, secret=None):
 
     need(h.kind in KINDS, "kind")
     need((h.kind == 8) == (h.hash == U64), "hash of this kind")
-    need(1 <= h.m <= 1 << 48 and h.list_len == 0, "bits, or a list")
+    need(1 <= h.m <= 1 << 48, "bits")
     if h.flags & APART:
         need(secret and secret_check(secret) == h.check, "secret")
         h.secret = secret
-    return KINDS[h.kind](h, data[h.offset :], data[h.state : h.end])
+    state_end = h.state + h.state_len
+    f = KINDS[h.kind](h, data[h.offset :], data[h.state : state_end])
+    f.listed = read_list(data[state_end : h.end]) if h.policy else []
+    return f
+
+
+def read_list(data):
+    """The keys; in order, none twice, and nothing behind them."""
+    need(len(data) >= 4, "list")
+    keys, at = [], 4
+    for _ in range(struct.unpack_from("<I", data)[0]):
+        need(at + 4 <= len(data), "list ends within a length")
+        (length,) = struct.unpack_from("<I", data, at)
+        need(length <= 1 << 24 and at + 4 + length <= len(data), "list ends within a key")
+        keys.append(data[at + 4 : at + 4 + length])
+        at += 4 + length
+        need(len(keys) < 2 or keys[-2] < keys[-1], "order of the list")
+    need(at == len(data), "bytes behind the list")
+    return keys
 
 
 # ---- Kinds ------------------------------------------------------------------
@@ -411,7 +430,9 @@ def check_answers(f, path):
         answer, key, lo, hi = line.split(" ")
         lo, hi = hash_of(f, bytes.fromhex(key), int(lo, 16), int(hi, 16))
         asked += 1
-        wrong += f.maybe(lo, hi) != (answer == "1")
+        listed = bytes.fromhex(key) in f.listed
+        says = f.h.policy == ALWAYS if listed else f.maybe(lo, hi)
+        wrong += says != (answer == "1")
     assert asked > 0, path
     assert wrong == 0, "%s: %d of %d answers differ" % (path, wrong, asked)
     return asked
@@ -432,17 +453,20 @@ def flip(data, bit):
 
 
 def check_head(data, secret):
-    """Every bit of the head is found; of two headers, one may be damaged."""
+    """Every bit of headers, table and state is found, and some of a list; of two
+    headers, one may be damaged."""
     h = choose_header(data)
     spared = [0, 512] if h.flags & TWO else []
-    for bit in range(8 * h.offset):
+    listed = 8 * (h.state + h.state_len)
+    bits = [*range(listed), *range(listed, 8 * h.offset, 37 if h.policy else 1)]
+    for bit in bits:
         damaged = flip(data, bit)
         if any(at <= bit // 8 < at + 256 for at in spared):
             newer = bit // 8 % 512 in (8, 9)
             assert newer or read(damaged, secret).payload == data[h.offset :], "bit %d" % bit
         else:
             assert refuses(damaged, secret), "bit %d" % bit
-    return 8 * h.offset
+    return len(bits)
 
 
 def check_damage(data, secret):

@@ -5,6 +5,7 @@
  *     write_native DIRECTORY
  */
 #include <seen.h>
+#include <seen_allowlist.h>
 #include <seen_store.h>
 
 #include <inttypes.h>
@@ -21,41 +22,62 @@ struct file {
     const char *name;
     seen_spec spec;
     uint32_t save_flags;
+    seen_listed listed; /* every seventh key */
 };
 
 /* Every kind; every hash; every shape of a line; 3 and 4 places. */
 static const struct file files[] = {
-    {"bloom", {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.01}, 0},
-    {"bloom_one", {.kind = SEEN_BLOOM, .items = 500, .bits = 1000}, 0},
-    {"bloom_wide", {.kind = SEEN_BLOOM, .items = 500, .fpp = 1e-18}, 0},
-    {"bloom_keyed",
-     {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.1, .flags = SEEN_KEYED},
-     0},
-    {"blocked_1", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.3}, 0},
-    {"blocked_2", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.2}, 0},
-    {"blocked_4", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.05}, 0},
-    {"blocked_8", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.01}, 0},
-    {"blocked_16", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-5}, 0},
-    {"blocked_wide", {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-18}, 0},
-    {"blocked_keyed",
-     {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.02, .flags = SEEN_KEYED},
-     0},
-    {"cuckoo", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01}, 0},
-    {"cuckoo_5", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.2}, 0},
-    {"cuckoo_rare", {.kind = SEEN_CUCKOO, .items = 520, .fpp = 1e-8}, 0},
-    {"cuckoo_keyed",
-     {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .flags = SEEN_KEYED},
-     SEEN_SECRET_APART},
-    {"fuse_3", {.kind = SEEN_FUSE, .fpp = 0.01}, 0},
-    {"fuse_4", {.kind = SEEN_FUSE, .fpp = 0.1, .hashes = 4}, 0},
-    {"fuse_keyed",
-     {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
-     SEEN_SECRET_APART},
-    {"set", {.kind = SEEN_SET}, 0},
-    {"set_roomy", {.kind = SEEN_SET, .items = 2000}, 0},
-    {"set_keyed", {.kind = SEEN_SET, .flags = SEEN_KEYED}, 0},
-    {"bitmap", {.kind = SEEN_BITMAP, .bits = 1001}, 0},
-    {"bitmap_blocks", {.kind = SEEN_BITMAP, .bits = 600000}, 0},
+    {.name = "bloom", .spec = {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.01}},
+    {.name = "bloom_one",
+     .spec = {.kind = SEEN_BLOOM, .items = 500, .bits = 1000}},
+    {.name = "bloom_wide",
+     .spec = {.kind = SEEN_BLOOM, .items = 500, .fpp = 1e-18}},
+    {.name = "bloom_keyed",
+     .spec =
+         {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.1, .flags = SEEN_KEYED}},
+    {.name = "blocked_1",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.3}},
+    {.name = "blocked_2",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.2}},
+    {.name = "blocked_4",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.05}},
+    {.name = "blocked_8",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 0.01}},
+    {.name = "blocked_16",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-5}},
+    {.name = "blocked_wide",
+     .spec = {.kind = SEEN_BLOCKED, .items = 500, .fpp = 1e-18}},
+    {.name = "blocked_keyed",
+     .spec = {.kind = SEEN_BLOCKED,
+              .items = 500,
+              .fpp = 0.02,
+              .flags = SEEN_KEYED}},
+    {.name = "cuckoo",
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01}},
+    {.name = "cuckoo_5",
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.2}},
+    {.name = "cuckoo_rare",
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 1e-8}},
+    {.name = "cuckoo_keyed",
+     .spec =
+         {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .flags = SEEN_KEYED},
+     .save_flags = SEEN_SECRET_APART},
+    {.name = "fuse_3", .spec = {.kind = SEEN_FUSE, .fpp = 0.01}},
+    {.name = "fuse_4", .spec = {.kind = SEEN_FUSE, .fpp = 0.1, .hashes = 4}},
+    {.name = "fuse_keyed",
+     .spec = {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
+     .save_flags = SEEN_SECRET_APART},
+    {.name = "set", .spec = {.kind = SEEN_SET}},
+    {.name = "set_roomy", .spec = {.kind = SEEN_SET, .items = 2000}},
+    {.name = "set_keyed", .spec = {.kind = SEEN_SET, .flags = SEEN_KEYED}},
+    {.name = "bitmap", .spec = {.kind = SEEN_BITMAP, .bits = 1001}},
+    {.name = "bloom_never",
+     .spec = {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.3},
+     .listed = SEEN_LISTED_NEVER},
+    {.name = "fuse_always",
+     .spec = {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
+     .listed = SEEN_LISTED_ALWAYS},
+    {.name = "bitmap_blocks", .spec = {.kind = SEEN_BITMAP, .bits = 600000}},
 };
 
 static void must(bool fact, const char *what)
@@ -172,6 +194,17 @@ static seen_filter *fill(seen_spec spec, size_t n)
     return f;
 }
 
+static void list_some(seen_filter *f, seen_listed policy)
+{
+    seen_allowlist *list = NULL;
+    must(seen_allowlist_new(&list, NULL) == SEEN_OK, "no list");
+    for (size_t i = 0; i < ASKED; i += 7)
+        must(seen_allowlist_add(list, keys[i].data, keys[i].len) == SEEN_OK,
+             "cannot list");
+    must(seen_allow(f, list, policy) == SEEN_OK, "cannot allow");
+    seen_allowlist_free(list);
+}
+
 /* One attempt in some hundreds fails to build and takes another seed. */
 static void write_reseeded_fuse(void)
 {
@@ -208,6 +241,7 @@ int main(int argc, char **argv)
     directory = argv[1];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         seen_filter *f = fill(files[i].spec, MEMBERS);
+        if (files[i].listed) list_some(f, files[i].listed);
         write_filter(files[i].name, f, files[i].save_flags);
         seen_free(f);
     }
