@@ -45,6 +45,17 @@ struct seen_kernel {
     /* Returns how many were new. before may be NULL. */
     size_t (*visit_many)(struct seen_lines *b, const seen_hash *h, size_t n,
                          size_t ahead, bool *before);
+
+    /* One region alone, eight bits to a line, about some of many keys: bit j
+     * of the words says whether h[list[j]] has its bits there; a NULL list is
+     * 0, 1, 2, ... And the same for two arrays of one region: is it in one or
+     * the other? Its mask is made once. */
+    void (*ask_region)(const struct seen_lines *b, uint32_t region,
+                       const seen_hash *h, const uint16_t *list, size_t n,
+                       uint64_t *bits);
+    void (*ask_two)(const struct seen_lines *b, const struct seen_lines *c,
+                    const seen_hash *h, const uint16_t *list, size_t n,
+                    uint64_t *bits);
 };
 
 #define KERNEL(name) extern const struct seen_kernel seen_kernel_##name;
@@ -175,6 +186,80 @@ SEEN_INLINE size_t seen_shape_visit_many(const struct seen_lines *b,
     return n - seen;
 }
 
+SEEN_INLINE void seen_region_prefetch(const struct seen_lines *b, uint32_t r,
+                                      seen_hash h, bool wide)
+{
+    struct seen_probe p = seen_probe_of(h, wide);
+    seen_prefetch_read(seen_lines_at(b, r, seen_probe_word(p, r)));
+}
+
+SEEN_INLINE bool seen_region_maybe(const struct seen_lines *b, uint32_t r,
+                                   seen_hash h, bool wide, seen_line_test *test)
+{
+    struct seen_probe p = seen_probe_of(h, wide);
+    uint64_t word = seen_probe_word(p, r);
+    return test(seen_lines_at(b, r, word), (uint32_t)(word + p.stir), 3);
+}
+
+SEEN_INLINE seen_hash seen_hash_in(const seen_hash *h, const uint16_t *list,
+                                   size_t j)
+{
+    return h[list ? list[j] : j];
+}
+
+/* Bit 0 becomes bit 63. */
+SEEN_INLINE uint64_t seen_reverse64(uint64_t x)
+{
+    x = (x >> 1 & 0x5555555555555555u) | (x & 0x5555555555555555u) << 1;
+    x = (x >> 2 & 0x3333333333333333u) | (x & 0x3333333333333333u) << 2;
+    x = (x >> 4 & 0x0f0f0f0f0f0f0f0fu) | (x & 0x0f0f0f0f0f0f0f0fu) << 4;
+    x = (x >> 8 & 0x00ff00ff00ff00ffu) | (x & 0x00ff00ff00ff00ffu) << 8;
+    x = (x >> 16 & 0x0000ffff0000ffffu) | (x & 0x0000ffff0000ffffu) << 16;
+    return x >> 32 | x << 32;
+}
+
+/*
+ * Answers collect in a register, 64 at a time: a store whose address waits for
+ * an answer would hold up the loads behind it. Doubling and adding is the
+ * shortest way to append a bit, and leaves them in reverse. c may be NULL.
+ */
+SEEN_INLINE void seen_region_ask(const struct seen_lines *b,
+                                 const struct seen_lines *c, uint32_t r,
+                                 const seen_hash *h, const uint16_t *list,
+                                 size_t n, uint64_t *bits, bool wide,
+                                 seen_line_test *test)
+{
+    const struct seen_lines l = *b, m = c ? *c : *b;
+    const bool ring = l.ring | m.ring;
+    for (size_t j = 0; ring && j < n && j < SEEN_RING; j++) {
+        seen_hash ahead = seen_hash_in(h, list, j);
+        if (!c || l.ring) seen_region_prefetch(&l, r, ahead, wide);
+        if (c && m.ring) seen_region_prefetch(&m, r, ahead, wide);
+    }
+    for (size_t from = 0; from < n; from += 64) {
+        const size_t to = seen_min_size(n, from + 64);
+        const size_t known = ring ? seen_min_size(n, to + SEEN_RING) : 0;
+        uint64_t word = 0;
+        size_t j = from;
+        for (; j + SEEN_RING < known; j++) {
+            seen_hash ahead = seen_hash_in(h, list, j + SEEN_RING);
+            seen_hash now = seen_hash_in(h, list, j);
+            if (!c || l.ring) seen_region_prefetch(&l, r, ahead, wide);
+            if (c && m.ring) seen_region_prefetch(&m, r, ahead, wide);
+            bool hit = seen_region_maybe(&l, r, now, wide, test);
+            if (c) hit |= seen_region_maybe(&m, r, now, wide, test);
+            word = 2 * word + hit;
+        }
+        for (; j < to; j++) {
+            seen_hash now = seen_hash_in(h, list, j);
+            bool hit = seen_region_maybe(&l, r, now, wide, test);
+            if (c) hit |= seen_region_maybe(&m, r, now, wide, test);
+            word = 2 * word + hit;
+        }
+        bits[from / 64] = seen_reverse64(word << (64 - (to - from)));
+    }
+}
+
 /* A kernel from its two line functions. */
 #define SEEN_DEFINE_KERNEL(isa, can_run, target, test, change)                 \
     target static bool isa##_maybe(const struct seen_lines *b, seen_hash h)    \
@@ -220,8 +305,37 @@ SEEN_INLINE size_t seen_shape_visit_many(const struct seen_lines *b,
         return seen_shape_visit_many(b, h, n, ahead, before, seen_shape_of(b), \
                                      change);                                  \
     }                                                                          \
-    const struct seen_kernel seen_kernel_##isa = {                             \
-        #isa,        can_run,          isa##_maybe,                            \
-        isa##_visit, isa##_maybe_many, isa##_visit_many}
+    target static void isa##_ask_region(                                       \
+        const struct seen_lines *b, uint32_t r, const seen_hash *h,            \
+        const uint16_t *list, size_t n, uint64_t *bits)                        \
+    {                                                                          \
+        if (b->wide)                                                           \
+            seen_region_ask(b, NULL, r, h, list, n, bits, true, test);         \
+        else if (r > 0)                                                        \
+            seen_region_ask(b, NULL, r, h, list, n, bits, false, test);        \
+        else if (list)                                                         \
+            seen_region_ask(b, NULL, 0, h, list, n, bits, false, test);        \
+        else                                                                   \
+            seen_region_ask(b, NULL, 0, h, NULL, n, bits, false, test);        \
+    }                                                                          \
+    target static void isa##_ask_two(                                          \
+        const struct seen_lines *b, const struct seen_lines *c,                \
+        const seen_hash *h, const uint16_t *list, size_t n, uint64_t *bits)    \
+    {                                                                          \
+        if (b->wide)                                                           \
+            seen_region_ask(b, c, 0, h, list, n, bits, true, test);            \
+        else if (list)                                                         \
+            seen_region_ask(b, c, 0, h, list, n, bits, false, test);           \
+        else                                                                   \
+            seen_region_ask(b, c, 0, h, NULL, n, bits, false, test);           \
+    }                                                                          \
+    const struct seen_kernel seen_kernel_##isa = {#isa,                        \
+                                                  can_run,                     \
+                                                  isa##_maybe,                 \
+                                                  isa##_visit,                 \
+                                                  isa##_maybe_many,            \
+                                                  isa##_visit_many,            \
+                                                  isa##_ask_region,            \
+                                                  isa##_ask_two}
 
 #endif

@@ -99,6 +99,54 @@ static void check_many(const struct seen_kernel *k, struct test_rng *r,
     assert_same_words(k);
 }
 
+static bool in_region(const struct seen_lines *b, uint32_t region, seen_hash h)
+{
+    struct seen_probe p = seen_probe_of(h, b->wide);
+    uint64_t word = seen_probe_word(p, region);
+    return seen_line_maybe(seen_lines_at(b, region, word),
+                           (uint32_t)(word + p.stir), 3);
+}
+
+/* One region, about all keys or about some, against line.h; and two arrays,
+ * for which the first regions of this one serve, the second as if it had fewer
+ * lines. */
+static void check_regions(const struct seen_kernel *k, struct test_rng *r,
+                          size_t n)
+{
+    const struct seen_lines *b = &pair.under_test;
+    seen_hash h[MAX_KEYS];
+    uint16_t list[MAX_KEYS];
+    fill_hashes(r, h, MAX_KEYS);
+    for (size_t i = 0; i < n; i++) {
+        list[i] = (uint16_t)test_below(r, MAX_KEYS);
+        if (i % 3 == 0) k->visit(&pair.under_test, h[list[i]]);
+    }
+    for (uint32_t region = 0; region < b->regions; region++)
+        for (int listed = 0; listed < 2; listed++) {
+            uint64_t bits[MAX_KEYS / 64 + 2] = {0};
+            bits[(n + 63) / 64] = 12345; /* not its own */
+            k->ask_region(b, region, h, listed ? list : NULL, n, bits);
+            for (size_t j = 0; j < n; j++)
+                assert_int_equal(bits[j / 64] >> (j % 64) & 1,
+                                 in_region(b, region, h[listed ? list[j] : j]));
+            if (n % 64) assert_int_equal(bits[n / 64] >> (n % 64), 0);
+            assert_int_equal(bits[(n + 63) / 64], 12345);
+        }
+
+    struct seen_lines fewer = *b;
+    fewer.count = (b->count + 1) / 2;
+    fewer.ring = test_below(r, 2);
+    for (int listed = 0; listed < 2; listed++) {
+        uint64_t bits[MAX_KEYS / 64 + 2] = {0};
+        k->ask_two(b, &fewer, h, listed ? list : NULL, n, bits);
+        for (size_t j = 0; j < n; j++) {
+            seen_hash now = h[listed ? list[j] : j];
+            assert_int_equal(bits[j / 64] >> (j % 64) & 1,
+                             in_region(b, 0, now) || in_region(&fewer, 0, now));
+        }
+    }
+}
+
 static void check_shape(const struct seen_kernel *k, struct test_rng *r,
                         uint32_t log_w, uint32_t regions, bool wide, bool ring)
 {
@@ -109,6 +157,9 @@ static void check_shape(const struct seen_kernel *k, struct test_rng *r,
         open_pair(log_w, regions, counts[c], wide, ring);
         for (size_t n = 0; n <= 200; n += n < 70 ? 1 : 13)
             check_many(k, r, n, (size_t)test_below(r, MAX_KEYS - 200));
+        open_pair(log_w, regions, counts[c], wide, ring);
+        for (size_t n = 0; log_w == 3 && n <= 200; n += n < 70 ? 7 : 29)
+            check_regions(k, r, n);
     }
 }
 
