@@ -73,6 +73,12 @@ static double rate_at(const seen_plan *p, double times)
     return seen_plan_fpp(p, keys < 0x1p63 ? (uint64_t)keys : UINT64_MAX / 2);
 }
 
+/* Kinds that take as many keys as come: bits are nothing to plan with. */
+static bool grows(seen_kind kind)
+{
+    return kind == SEEN_SET || kind == SEEN_SCALABLE;
+}
+
 static struct row plan_kind(seen_kind kind)
 {
     struct row row = {.kind = kind};
@@ -81,8 +87,8 @@ static struct row plan_kind(seen_kind kind)
                       .fpp = opt.rate,
                       .bits = opt.bits,
                       .hashes = (uint32_t)opt.hashes};
-    if (kind == SEEN_SET) spec.bits = spec.hashes = 0;
-    if (kind == SEEN_SET && !spec.items)
+    if (grows(kind)) spec.bits = spec.hashes = 0;
+    if (grows(kind) && !spec.items)
         row.problem = "needs -n";
     else
         row.problem = seen_plan_problem(&spec);
@@ -141,7 +147,7 @@ static void print_table(const struct row *rows, size_t n)
                show_short(keys, (double)p->items), bits_per_key(p),
                show_size(memory, (double)p->bytes), p->hashes, p->lines,
                show_short(speed, 1e6 * round(lookups_per_second(p) / 1e6)),
-               show_rate(one, p->fpp), show_rate(two, rate_at(p, 2)),
+               show_rate(one, rate_at(p, 1)), show_rate(two, rate_at(p, 2)),
                show_rate(four, rate_at(p, 4)));
     }
 }
@@ -230,8 +236,8 @@ static int run(char **operands, size_t n)
     struct row rows[MOST_KINDS];
     size_t kinds = plan_all(rows);
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
-    /* The set takes any wish; what the others say about it is the answer. */
-    if (!shown || (shown->kind == SEEN_SET && opt.kind != SEEN_SET))
+    /* These take any wish; what the others say about it is the answer. */
+    if (!shown || (grows(shown->kind) && opt.kind != shown->kind))
         fail("%s", in_options(rows[0].problem, bits_option()));
 
     if (opt.json) {

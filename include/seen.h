@@ -84,14 +84,15 @@ SEEN_API const char *seen_strerror(seen_status status);
 /* ---- Plan: from what you want to what it costs -------------------------- */
 
 typedef enum seen_kind {
-    SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED */
-    SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
-    SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
-    SEEN_CUCKOO = 3,  /* fingerprints; keys of any sort can be removed */
-    SEEN_FUSE = 4,    /* built once from all keys; the smallest */
-    SEEN_SET = 7,     /* growing set of 64-bit fingerprints; practically exact,
+    SEEN_ANY = 0,      /* let the planner choose: SEEN_BLOCKED */
+    SEEN_BLOOM = 1,    /* classic: k bits anywhere; the smallest that can add */
+    SEEN_BLOCKED = 2,  /* k bits in one cache line or a few; the fastest */
+    SEEN_CUCKOO = 3,   /* fingerprints; keys of any sort can be removed */
+    SEEN_FUSE = 4,     /* built once from all keys; the smallest */
+    SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
+    SEEN_SET = 7,      /* growing set of 64-bit fingerprints; practically exact,
                          needs to know neither `items` nor `fpp` */
-    SEEN_BITMAP = 8   /* exact set of integers below `bits`, one bit each: the
+    SEEN_BITMAP = 8    /* exact set of integers below `bits`, one bit each: the
                          keys of seen_add_u64(), see "Integers" below */
 } seen_kind;
 
@@ -109,8 +110,9 @@ typedef struct seen_allocator {
  * Zero every field you do not care about: zero means "the default".
  *
  * Give two of items, fpp and bits: from items and bits follows the rate, from
- * bits and fpp the capacity. Give hashes as well to insist on k. SEEN_BITMAP
- * needs bits, the bound of its integers, and none of the others.
+ * bits and fpp the capacity. Give hashes as well to insist on k. SEEN_SCALABLE
+ * needs fpp alone; items is then what to begin with. SEEN_BITMAP needs bits, the
+ * bound of its integers, and none of the others.
  */
 typedef struct seen_spec {
     uint64_t items; /* n: keys you expect to add */
@@ -136,7 +138,8 @@ typedef struct seen_plan {
     uint64_t items;     /* n: how many keys keep the rate at or below fpp */
     uint64_t bits;      /* m: bits of payload */
     uint64_t bytes;     /* everything, headers included */
-    double fpp;         /* expected rate once `items` keys are in */
+    double fpp;         /* expected rate once `items` keys are in; the rate
+                           promised at every size for SEEN_SCALABLE */
     uint32_t lines;     /* cache lines read to find a key that is there */
     uint32_t hash_bits; /* 64, or 128 where 64 could not keep the rate */
     uint32_t width;     /* bits of a fingerprint; 0: the kind has none */
@@ -298,7 +301,9 @@ typedef enum seen_merge_op {
 } seen_merge_op;
 
 /* Merge `from` into `into`. SEEN_MISMATCH unless kind, parameters, hash and key
- * agree: anything else would be a silent wrong answer. */
+ * agree: anything else would be a silent wrong answer. SEEN_SCALABLE unites
+ * layer by layer, which may take a layer, and the rate, beyond what was
+ * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED. */
 SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
                                 seen_merge_op op);
 
@@ -308,7 +313,8 @@ SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
  * it is a parameter, so seen_merge() and seen_equal() want it to agree. */
 SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
 
-/* Forget all keys; parameters and memory stay. A view stays as it is. */
+/* Forget all keys; parameters and memory stay, but SEEN_SCALABLE gives back all
+ * layers except its first. A view stays as it is. */
 SEEN_API void seen_clear(seen_filter *f);
 
 /* SEEN_CORRUPT: a view of damaged bytes, which could not be changed safely. */
@@ -316,7 +322,8 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
                                const seen_allocator *allocator);
 
 /* Same kind, parameters, hash and key, and the same keys as far as the filter
- * can tell. The order in which they came does not matter. */
+ * can tell. The order in which they came does not matter, unless SEEN_SCALABLE
+ * has grown: its layers hold what came when they were the newest. */
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
 typedef struct seen_info {

@@ -26,6 +26,7 @@
 #include "bits/bitmap.h"
 #include "bits/block.h"
 #include "filter/filter.h"
+#include "filter/lines.h"
 #include "plan/sizing.h"
 
 #include <math.h>
@@ -241,46 +242,10 @@ static uint32_t blocked_touches(const seen_filter *f, seen_hash h, uint64_t *at)
 
 /* ---- Whole filters ------------------------------------------------------ */
 
-/*
- * The rate of the bits as they are, and how many are set. A random key takes a
- * random line of each region and a random bit of each group, or meets a key
- * with the same 32 bits there (plan/sizing.c). Atomic loads, because concurrent
- * adds may be running.
- */
-static double survey(const seen_filter *f, uint64_t *bits_set)
-{
-    const struct seen_lines *b = &peek(f)->lines;
-    const uint32_t words_per_group = SEEN_LINE_WORDS >> b->log_w;
-    const uint64_t *word = b->words;
-    double fpp = 1;
-    *bits_set = 0;
-    for (uint32_t r = 0; r < b->regions; r++) {
-        double sum = 0;
-        uint64_t set_before = *bits_set;
-        for (uint64_t line = 0; line < b->count; line++) {
-            double wrong = 1;
-            for (uint32_t g = 0; g < 1u << b->log_w; g++) {
-                uint64_t set = 0;
-                for (uint32_t i = 0; i < words_per_group; i++)
-                    set += seen_popcount64(seen_atomic_load(word++));
-                wrong *= (double)set / (words_per_group * 64);
-                *bits_set += set;
-            }
-            sum += wrong;
-        }
-        double mean = seen_items_from_fill((double)(*bits_set - set_before),
-                                           (double)b->count * SEEN_LINE_BITS,
-                                           1u << b->log_w) /
-                      (double)b->count;
-        fpp *= fmin(1, sum / (double)b->count + mean * 0x1p-32);
-    }
-    return fpp;
-}
-
 static void blocked_info(const seen_filter *f, seen_info *info)
 {
     info->bits = f->plan.bits;
-    info->fpp_now = survey(f, &info->bits_set);
+    info->fpp_now = seen_lines_survey(&peek(f)->lines, &info->bits_set);
     info->bytes = f->plan.bytes;
     info->items = f->flags & SEEN_CONCURRENT
                       ? seen_plan_items(&f->plan, info->bits_set)

@@ -66,8 +66,8 @@ struct seen_filter_ops {
     const char *(*plan)(const seen_spec *spec, seen_plan *plan);
     double (*plan_fpp)(const seen_plan *plan, uint64_t items);
 
-    /* A plan from outside: kind, hashes, width, items, bits and hash_bits.
-     * Could it be one of ours? Then fill in the rest. */
+    /* A plan from outside: kind, hashes, width, items, bits, fpp and
+     * hash_bits. Could it be one of ours? Then fill in the rest. */
     bool (*plan_read)(seen_plan *plan);
 
     /* Set up everything for f->plan but the parts. */

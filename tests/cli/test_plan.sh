@@ -32,6 +32,8 @@ number bloom fpp -n 1000 --bits 10000 --hashes 3; between 0.0172 0.0178
 number set bytes -n 1M; between 10000000 10100000
 number bitmap bytes --bits 1M; between 125000 126000
 number bitmap fpp_at_4x --bits 1M; between 0 0
+number scalable bits_per_key -n 1M -p 1%; between 16 17
+number scalable fpp_at_4x -n 1M -p 1%; between 0.001 0.01
 number blocked fpp_at_2x -n 1M -p 0.1%; between 0.02 0.05
 
 run "$seen" plan -n 1e9 -p 0.001
@@ -59,12 +61,13 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, set, bitmap"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, set, bitmap"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
 run "$seen" plan --kind bitmap; expect_failure "--bits is needed for a bitmap"
 run "$seen" plan --kind bitmap --bits 1000 -n 10; expect_failure "-n means nothing to a bitmap: --bits is its size"
 run "$seen" plan --kind bitmap --bits 1000 -p 1%; expect_failure "-p of a bitmap"
 run "$seen" plan -n 1M -M 1MB --bits 5; expect_failure "give one"
+run "$seen" plan -n 1M --bits 9M --kind scalable; expect_failure "-p is needed"
 run "$seen" plan -M 100T -p 1%; expect_failure "-M is at most 2^48"
 number blocked fpp_at_4x -n 9223372036854775808 --bits 1e9; between 1 1
 run "$seen" plan 1M; expect_failure "options only"

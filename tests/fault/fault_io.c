@@ -147,6 +147,7 @@ static const seen_spec specs[] = {
     {.kind = SEEN_BLOCKED, .items = 2000, .fpp = 0.001},
     {.kind = SEEN_CUCKOO, .items = 2000, .fpp = 0.001},
     {.kind = SEEN_SET},
+    {.kind = SEEN_SCALABLE, .items = 100, .fpp = 0.001},
 };
 
 #define SPECS (sizeof specs / sizeof *specs)

@@ -36,7 +36,10 @@ static const seen_spec specs[] = {
     {.kind = SEEN_CUCKOO, .items = 1000000, .fpp = 0.0001},
     {.kind = SEEN_SET},
     {.kind = SEEN_BLOOM, .items = 1000000, .fpp = 0.0001},
+    {.kind = SEEN_SCALABLE, .items = 1000, .fpp = 0.0001},
 };
+
+#define SPECS (sizeof specs / sizeof *specs)
 
 static void work(const seen_spec *spec, seen_store_mode mode)
 {
@@ -88,7 +91,7 @@ static void nothing_acknowledged_is_lost(void **state)
     struct test_rng r = test_rng(90);
     uint64_t killed = 0, all = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        const seen_spec *spec = &specs[round / 5 % 4];
+        const seen_spec *spec = &specs[round / 5 % SPECS];
         if (round % 5 == 0) { /* a new file */
             unlink(path);
             all += shared->acked;

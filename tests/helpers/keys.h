@@ -42,12 +42,16 @@ seen_filter *test_filter(seen_spec spec);
 /* Does this kind take these flags? */
 bool test_kind_can(seen_kind kind, uint32_t flags);
 
-/* Does a key added twice count twice? The laws of sets do not hold then. */
+/* Does a key added twice count twice? */
 bool test_kind_counts(seen_kind kind);
+
+/* Do all laws of sets hold: no trace of how often keys came, in which order, or
+ * from which of several filters? */
+bool test_kind_is_set(seen_kind kind);
 
 /* As seen_kind_at(), without the kinds that are built once and without those
  * whose keys are small integers (test_bitmap_kind.c has their tests); and of
- * the rest, without those that count. */
+ * the rest, those that are sets. */
 seen_kind test_kind_at(size_t index);
 seen_kind test_set_kind_at(size_t index);
 

@@ -46,12 +46,13 @@ static uint64_t saved_bytes(const seen_filter *f)
     return sum;
 }
 
-static void digest_filter(seen_kind kind, uint64_t items, double fpp,
-                          uint32_t flags)
+/* A filter planned for `planned` keys gets `items`. */
+static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
+                         double fpp, uint32_t flags)
 {
     static const uint8_t key[16] = "portable digest";
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = items,
+    must(seen_new(&f, &(seen_spec){.items = planned,
                                    .fpp = fpp,
                                    .kind = kind,
                                    .flags = flags,
@@ -87,6 +88,12 @@ static void digest_filter(seen_kind kind, uint64_t items, double fpp,
            (unsigned long long)items, fpp, flags, (unsigned long long)info.bits,
            (unsigned long long)sum, (unsigned long long)saved_bytes(f));
     seen_free(f);
+}
+
+static void digest_filter(seen_kind kind, uint64_t items, double fpp,
+                          uint32_t flags)
+{
+    digest_grown(kind, items, items, fpp, flags);
 }
 
 static void digest_fuse(uint32_t places)
@@ -142,6 +149,9 @@ int main(void)
     }
     digest_filter(SEEN_CUCKOO, 20000, 1e-3, 0);
     digest_filter(SEEN_CUCKOO, 20000, 1e-7, SEEN_KEYED);
+    digest_grown(SEEN_SCALABLE, 100, 20000, 0.01, 0);
+    digest_grown(SEEN_SCALABLE, 100, 20000, 1e-3, 0);
+    digest_grown(SEEN_SCALABLE, 1, 3000, 1e-6, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
     digest_fuse(3);
     digest_fuse(4);

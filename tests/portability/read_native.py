@@ -235,7 +235,7 @@ class Filter:
     def __init__(self, h, payload, state):
         self.h, self.payload = h, payload
         self.wide = h.hash in (XXH3_128, SIPHASH)
-        need(len(state) == self.state_bytes, "state")
+        need(self.state_bytes is None or len(state) == self.state_bytes, "state")
         self.set_up(state)
         need(len(payload) == up64(self.used), "payload and bits")
         need(not any(payload[self.used :]), "padding of the payload")
@@ -300,6 +300,48 @@ class Blocked(Filter):
             for j in range(self.w):
                 at = (x * self.ODD[j] & M32) >> (23 + self.w.bit_length() - 1)
                 if not self.bit(512 * line + j * (512 // self.w) + at):
+                    return False
+        return True
+
+
+class Scalable(Filter):
+    state_bytes = None
+
+    def set_up(self, state):
+        h = self.h
+        need(h.k % 8 == 0 and 8 <= h.k <= 128 and h.width == 0, "k or width")
+        need(0 < h.rate < 1, "rate")
+        need(h.rate >= 1000 * 2.0**40 / 2.0 ** (127 if self.wide else 64), "rate and hash")
+        need(len(state) >= 8, "state")
+        n = struct.unpack_from("<Q", state)[0]
+        need(1 <= n <= 48 and len(state) == 8 + 32 * n, "layers")
+        self.layers, capacity, items = [], 0, 0
+        for i in range(n):
+            cap, used, count, regions = struct.unpack_from("<4Q", state, 8 + 32 * i)
+            need(1 <= cap <= 1 << 40 and used <= 1 << 40, "capacity or items")
+            need(1 <= regions <= 16 and 1 <= count <= (1 << 39) // regions, "lines")
+            need(self.wide or count < 1 << 32, "lines of a region")
+            self.layers.append((self.used, count, regions))
+            self.used += count * regions * 64
+            capacity += cap
+            items += used
+            if i == 0:
+                need((cap, 8 * regions) == (h.capacity, h.k), "first layer")
+                need(self.used * 8 == h.m, "m")
+        need(self.used <= 1 << 45 and capacity <= 1 << 40, "sums")
+        need(items == h.items, "items")
+
+    def maybe(self, lo, hi):
+        return any(self.in_layer(lo, hi, *layer) for layer in self.layers)
+
+    def in_layer(self, lo, hi, at, count, regions):
+        for i in range(regions):
+            g = self.g(i, lo, hi)
+            line = i * count + reduce(g, count)
+            x = (g + hi if self.wide else g) & M32
+            for j in range(8):
+                bit = 64 * j + ((x * Blocked.ODD[j] & M32) >> 26)
+                if not self.bit(8 * at + 512 * line + bit):
                     return False
         return True
 
@@ -409,7 +451,7 @@ class Bitmap(Filter):
         return lo < self.h.m and bool(self.bit(lo))
 
 
-KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 7: Set, 8: Bitmap}
+KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 7: Set, 8: Bitmap}
 
 
 # ---- The test ---------------------------------------------------------------

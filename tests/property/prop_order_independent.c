@@ -1,7 +1,8 @@
 /*
  * prop_order_independent.c - a filter is a set: the order of keys, how they are
  * cut into batches, how often they come and over how many filters they were
- * spread before a union does not matter. And it only ever grows.
+ * spread before a union does not matter. And it only ever grows. The kinds for
+ * which the first is not true still must obey the second.
  */
 #include "seen.h"
 
@@ -113,7 +114,8 @@ static void adding_again_changes_nothing(void **state)
     struct test_rng r = test_rng(71);
     seen_kind kind;
     for (uint64_t round = 0; round < 20 * test_scale(); round++)
-        for (size_t i = 0; (kind = test_set_kind_at(i)) != SEEN_ANY; i++) {
+        for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
+            if (test_kind_counts(kind)) continue;
             size_t n = 1 + (size_t)test_below(&r, MOST);
             seen_filter *f = test_filter(random_spec(&r, kind, n));
             seen_filter *before = NULL;
@@ -140,7 +142,8 @@ static void answers_only_ever_turn_to_maybe(void **state)
     };
     struct test_rng r = test_rng(72);
     seen_kind kind;
-    for (size_t i = 0; (kind = test_set_kind_at(i)) != SEEN_ANY; i++) {
+    for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
+        if (test_kind_counts(kind)) continue;
         seen_filter *f = test_filter(random_spec(&r, kind, 1000));
         bool maybe[ASKED] = {false};
         uint64_t set_before = 0;

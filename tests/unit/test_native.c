@@ -147,6 +147,13 @@ static void each_kind(void (*check)(const seen_filter *f, struct bytes saved))
             free(saved.at);
             seen_free(f);
         }
+    /* And one that has grown: four parts. */
+    seen_spec small = {.kind = SEEN_SCALABLE, .items = 5, .fpp = 0.01};
+    seen_filter *grown = test_filled(small, 0, MEMBERS);
+    struct bytes saved = save(grown);
+    check(grown, saved);
+    free(saved.at);
+    seen_free(grown);
 }
 
 static void assert_same_answers(const seen_filter *a, const seen_filter *b)
@@ -229,6 +236,14 @@ static void grown_emptied_and_seeded_filters_are_kept(void **state)
         check_case(test_filled(spec, 0, MEMBERS));
     }
     check_case(test_filled((seen_spec){.kind = SEEN_SET}, 0, 20000));
+    for (double fpp = 0.1; fpp > 1e-9; fpp /= 20) {
+        seen_spec spec = {.kind = SEEN_SCALABLE, .items = 30, .fpp = fpp};
+        check_case(test_filled(spec, 0, 20000));
+        seen_filter *roomy = test_filter(spec);
+        seen_reserve(roomy, 1000); /* another first layer */
+        test_add_members(roomy, 0, 20000);
+        check_case(roomy);
+    }
 }
 
 /* More than one checksum block; payloads that end on one and behind one. */

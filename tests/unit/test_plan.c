@@ -231,15 +231,49 @@ static void a_bitmap_needs_its_bound_and_nothing_else(void **state)
     }
 }
 
+static void a_scalable_filter_needs_a_rate_and_nothing_else(void **state)
+{
+    (void)state;
+    const seen_kind kind = SEEN_SCALABLE;
+    seen_plan p = planned((seen_spec){.kind = kind, .fpp = 0.01});
+    assert_int_equal(p.items, 65536);
+    assert_true(p.fpp == 0.01);
+    assert_true(seen_plan_fpp(&p, 0) == 0);
+    double last = 0;
+    for (uint64_t n = 1; n < (uint64_t)1 << 39; n *= 3) {
+        double fpp = seen_plan_fpp(&p, n);
+        assert_true(fpp >= last && fpp <= 0.01);
+        last = fpp;
+    }
+    assert_true(isnan(seen_plan_fpp(&p, (uint64_t)1 << 41)));
+    assert_true(isnan(seen_plan_fpp(&p, UINT64_MAX)));
+    refused((seen_spec){.kind = kind}, SEEN_INVALID, "fpp");
+    refused((seen_spec){.kind = kind, .items = 9}, SEEN_INVALID, "fpp");
+    refused((seen_spec){.kind = kind, .fpp = 0.01, .bits = 9000}, SEEN_INVALID,
+            "bits");
+    refused((seen_spec){.kind = kind, .fpp = 0.01, .hashes = 8}, SEEN_INVALID,
+            "hashes");
+    refused((seen_spec){.kind = kind, .fpp = 1e-30}, SEEN_INVALID, "fpp");
+    refused((seen_spec){.kind = kind, .fpp = 0.01, .items = UINT64_MAX},
+            SEEN_INVALID, "items");
+    refused((seen_spec){.kind = kind, .fpp = 0.1, .flags = SEEN_CONCURRENT},
+            SEEN_UNSUPPORTED, "flags");
+    /* 2^40 keys may come: 64 bits are enough for 6e-5 and above. */
+    assert_int_equal(p.hash_bits, 64);
+    p = planned((seen_spec){.kind = kind, .fpp = 5e-5});
+    assert_int_equal(p.hash_bits, 128);
+}
+
 static void kinds_are_enumerated_and_named(void **state)
 {
     (void)state;
     static const struct {
         seen_kind kind;
         const char *name;
-    } rows[] = {{SEEN_BLOOM, "bloom"},   {SEEN_BLOCKED, "blocked"},
-                {SEEN_CUCKOO, "cuckoo"}, {SEEN_FUSE, "fuse"},
-                {SEEN_SET, "set"},       {SEEN_BITMAP, "bitmap"}};
+    } rows[] = {{SEEN_BLOOM, "bloom"},       {SEEN_BLOCKED, "blocked"},
+                {SEEN_CUCKOO, "cuckoo"},     {SEEN_FUSE, "fuse"},
+                {SEEN_SCALABLE, "scalable"}, {SEEN_SET, "set"},
+                {SEEN_BITMAP, "bitmap"}};
     const size_t n = sizeof rows / sizeof *rows;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(seen_kind_at(i), rows[i].kind);
@@ -287,7 +321,7 @@ static void impossible_rates_are_refused(void **state)
         for (size_t j = 0; j < sizeof bad / sizeof *bad; j++) {
             seen_spec spec = {.items = 10, .fpp = bad[j], .kind = kind};
             refused(spec, SEEN_INVALID, "fpp");
-            if (kind == SEEN_SET) continue;
+            if (kind == SEEN_SET || kind == SEEN_SCALABLE) continue;
             spec.bits = 10000;
             refused(spec, SEEN_INVALID, "fpp");
         }
@@ -379,7 +413,7 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
         spec.flags = bit;
         refused(spec, SEEN_INVALID, "flags");
     }
-    static const int kinds[] = {5, 6, 9, 99, -1};
+    static const int kinds[] = {6, 9, 99, -1};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         seen_spec spec = good;
         spec.kind = (seen_kind)kinds[i];
@@ -522,6 +556,7 @@ int main(void)
         cmocka_unit_test(limit_allows_exactly_the_bytes_of_the_plan),
         cmocka_unit_test(a_set_needs_no_numbers),
         cmocka_unit_test(a_bitmap_needs_its_bound_and_nothing_else),
+        cmocka_unit_test(a_scalable_filter_needs_a_rate_and_nothing_else),
         cmocka_unit_test(kinds_are_enumerated_and_named),
         cmocka_unit_test(a_plan_of_no_known_kind_has_rate_one),
         cmocka_unit_test(missing_numbers_are_asked_for),

@@ -1,0 +1,11 @@
+/* filter/lines.h - what the kinds that are made of 512-bit lines share. */
+#ifndef SEEN_FILTER_LINES_H
+#define SEEN_FILTER_LINES_H
+
+#include "bits/block.h"
+
+/* The rate of the bits as they are, and how many are set. Concurrent adds may
+ * be running. */
+double seen_lines_survey(const struct seen_lines *lines, uint64_t *bits_set);
+
+#endif
