@@ -37,6 +37,9 @@
 /* Where -n or -M are given without -p: one line lost in a million. */
 #define DEFAULT_RATE 1e-6
 
+/* Distinct lines that a filter of unknown size begins with: 2 to 5 MB. */
+#define FIRST_LINES 1000000
+
 static struct {
     double rate;
     uint64_t items, memory, threads;
@@ -75,10 +78,11 @@ static seen_filter *filter;
 static seen_plan plan;
 
 /* Lines one may expect to lose among the first n distinct ones: the rate,
- * summed up while the filter fills. Simpson's rule on a smooth curve. */
+ * summed up while the filter fills. Simpson's rule; the curve is smooth, with a
+ * bend where a filter that grows opens a layer. */
 static double expected_loss(double n)
 {
-    const int steps = 64;
+    const int steps = 256;
     double sum = 0;
     for (int i = 0; i <= steps; i++) {
         int weight = i == 0 || i == steps ? 1 : i % 2 ? 4 : 2;
@@ -90,6 +94,12 @@ static double expected_loss(double n)
 static void announce(double n)
 {
     char size[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
+    if (plan.kind == SEEN_SCALABLE) {
+        note("filter that grows, %s to begin with; however many lines come, "
+             "expect to lose at most %s of the distinct ones",
+             show_size(size, (double)plan.bytes), show_rate(rate, plan.fpp));
+        return;
+    }
     note("filter of %s; of %s distinct lines expect to lose %.2g "
          "(rate %s when full)",
          show_size(size, (double)plan.bytes), show_count(items, n),
@@ -101,10 +111,10 @@ static void make_filter(void)
     static uint8_t secret[16];
     seen_spec spec = {.kind = SEEN_SET};
     bool bloom = opt.rate > 0 || opt.items || opt.memory;
-    if (bloom) {
-        if (!opt.items && !opt.memory)
-            fail("-p needs to know for how many lines: add -n ITEMS or -M "
-                 "MEMORY (without -p no number is needed)");
+    if (bloom && !opt.items && !opt.memory) {
+        spec = (seen_spec){
+            .kind = SEEN_SCALABLE, .items = FIRST_LINES, .fpp = opt.rate};
+    } else if (bloom) {
         spec = (seen_spec){.items = opt.items, .fpp = opt.rate};
         if (opt.items && opt.rate > 0)
             spec.limit = opt.memory;
@@ -447,11 +457,16 @@ static double peak_memory(void)
     return (double)usage.ru_maxrss * 1024;
 }
 
+static bool grows(void)
+{
+    return plan.kind == SEEN_SET || plan.kind == SEEN_SCALABLE;
+}
+
 /* More lines than planned? Then nobody can tell new lines that were dropped from
  * repeats, and the sum that holds up to the plan says nothing. */
 static bool overfull(void)
 {
-    return plan.kind != SEEN_SET && tally.lines - tally.repeats > plan.items;
+    return !grows() && tally.lines - tally.repeats > plan.items;
 }
 
 static double lost(void)
@@ -471,7 +486,7 @@ static void report_json(FILE *to, double seconds)
     json_number(&j, "bytes", (double)source_bytes(source));
     json_number(&j, "seconds", seconds);
     json_text(&j, "kind", seen_kind_name(plan.kind));
-    json_number(&j, "capacity", (double)plan.items);
+    json_number(&j, "capacity", grows() ? 0 : (double)plan.items);
     json_number(&j, "fpp", plan.fpp);
     json_number(&j, "expected_lost", lost());
     json_number(&j, "peak_memory", peak_memory());
@@ -539,6 +554,8 @@ static const char *const examples[] = {
     "drop repeated lines of any file, however large, keeping the order",
     "tail -f feed | seen uniq -f 2 -t ,",
     "let each second field through once, at once",
+    "seen uniq -p 1e-6 urls-*.gz > urls",
+    "any number of lines in 5 to 10 bytes each, losing one in a million",
     "seen uniq -p 1e-6 -n 2e9 -j2 urls-*.gz > urls",
     "two billion lines in 8 GB, losing about 160 of them",
     NULL,
@@ -558,8 +575,11 @@ const struct verb verb_uniq = {
             "them it\n"
             "uses a Bloom filter: less memory, and a known small number of "
             "lines lost,\n"
-            "which it tells you beforehand. Inputs may be compressed with "
-            "gzip or zstd.",
+            "which it tells you beforehand. With -p alone the filter grows and "
+            "keeps\n"
+            "the rate however many lines come; -n makes it smaller and "
+            "faster. Inputs\n"
+            "may be compressed with gzip or zstd.",
     .examples = examples,
     .options = groups,
     .run = run,

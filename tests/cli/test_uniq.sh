@@ -31,7 +31,7 @@ expect; [ "$("$seen" uniq unended | od -An -c | tr -d ' \n')" = 'a\nb\n' ] || wr
 awk 'BEGIN { srand(7); for (i = 0; i < 300000; i++) print "line " int(rand() * 90000) }' >random
 awk '!s[$0]++' random >wanted
 awk 's[$0]++' random >wanted_repeats
-for mode in "" "-j2" "-j5" "-n 1M" "-n 1M -p 1e-9 -j2" "-M 1MiB -n 90000" "-p 1e-9 -M 2MB" "--keyed -j3" "--line-buffered"; do
+for mode in "" "-j2" "-j5" "-n 1M" "-n 1M -p 1e-9 -j2" "-M 1MiB -n 90000" "-p 1e-9 -M 2MB" "-p 1e-9" "-p 1e-9 -j2 --keyed" "--keyed -j3" "--line-buffered"; do
   # shellcheck disable=SC2086
   run "$seen" uniq -q $mode random
   expect_code 0
@@ -116,7 +116,7 @@ for threads in 1 2 4; do
   expect_code 2; expect_err "/proc/self/mem: read: "
   expect; cmp -s .out numbers || wrong "lines before the error, -j $threads"
 done
-run "$seen" uniq -p 1% aba; expect_failure "add -n ITEMS"
+run "$seen" uniq -p 1e-30 aba; expect_failure "-p is below what a 128-bit hash can keep"
 for bad in 0 1 2 -0.5 nan inf NaN 1e-400 10%x 1/0 1/ x '' 0x1p-4 100% '1 %' ' 1%'; do
   run "$seen" uniq -n 100 "-p$bad" aba
   if [ -n "$bad" ]; then expect_failure "expected a rate above 0 and below 1"; fi
@@ -188,6 +188,19 @@ done
 run "$seen" uniq -p 1e-6 -n 14M aba; expect_err "of 14,000,000 distinct lines expect to lose 1."
 run "$seen" uniq -q -p 1e-6 -n 14M aba; expect_silent
 run "$seen" uniq -p 1% -n 1000 random; expect_err "distinct lines were kept, 1,000 were planned"
+# -p alone grows: 3 million distinct lines are three times what it begins with.
+run "$seen" uniq -p 1% aba; expect_code 0; expect_out $'a\nb'
+expect_err "filter that grows"; expect_err "at most 1% of the distinct ones"
+run "$seen" uniq -q -p 1% aba; expect_silent
+seq 3000000 >three
+run "$seen" uniq -c -p 1e-4 --json three
+expect; [[ $out == *'"kind": "scalable"'*'"capacity": 0'* ]] || wrong "kind and capacity"
+expect; awk '/"unique"/ { u = $2 + 0 } /"expected_lost"/ { e = $2 + 0 }
+  END { lost = 3e6 - u; exit !(lost < 300 && e < 300 && lost > e / 2 && lost < 2 * e) }' .out ||
+  wrong "lines lost of 3 million, and as many expected"
+run "$seen" uniq -c -p 1e-4 --stats three; expect_err "3,000,000 lines"
+expect; [[ $err != *planned* && $err != *unknown* ]] || wrong "a filter that grows is never overfull"
+rm -f three
 # An overfull filter does not pretend to know what it lost.
 seq 200000 >distinct
 run "$seen" uniq -c -p 1% -n 1000 distinct
