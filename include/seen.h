@@ -374,6 +374,21 @@ SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
 /* Compares saved bytes with their checksums. SEEN_BUSY as for seen_load(). */
 SEEN_API seen_status seen_verify(const void *buf, size_t len);
 
+/* What saved bytes say about themselves. */
+typedef struct seen_facts {
+    seen_plan plan;
+    const char *hash;  /* name, as in seen_info */
+    uint64_t items;    /* as in seen_info; a writer may have added some since */
+    uint64_t bytes;    /* the whole */
+    bool keyed;        /* there is a secret ... */
+    bool secret_apart; /* ... which is not in the bytes */
+    bool journaled;    /* a writer has the file, or died with it */
+    uint64_t reserved[8];
+} seen_facts;
+
+/* Reads the header and needs no secret. */
+SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
+
 /* ---- For string and integer keys ---------------------------------------- */
 
 static inline seen_status seen_add_str(seen_filter *f, const char *key)

@@ -104,6 +104,10 @@ SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);
 SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
                                     uint32_t flags, seen_store_report *report);
 
+/* seen_look() at a filter file. */
+SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
+                                    seen_store_report *report);
+
 /* Compare every byte of a filter file with its checksums. */
 SEEN_API seen_status seen_file_verify(const char *path,
                                       seen_store_report *report);

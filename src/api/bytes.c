@@ -298,3 +298,21 @@ seen_status seen_verify(const void *buf, size_t len)
     if (status == SEEN_OK) status = seen_native_verify(buf, &h, &block);
     return status;
 }
+
+seen_status seen_look(const void *buf, size_t len, seen_facts *facts)
+{
+    if (!buf || !facts) return SEEN_INVALID;
+    struct seen_native h;
+    seen_filter common;
+    seen_status status = seen_native_read(buf, len, &h);
+    if (status == SEEN_OK) status = read_common(&h, seen_any_secret, &common);
+    if (status != SEEN_OK) return status;
+    *facts = (seen_facts){.plan = common.plan,
+                          .hash = h.hash->name,
+                          .items = h.items,
+                          .bytes = len,
+                          .keyed = h.flags & SEEN_NATIVE_KEYED,
+                          .secret_apart = h.flags & SEEN_NATIVE_APART,
+                          .journaled = h.flags & SEEN_NATIVE_JOURNALED};
+    return SEEN_OK;
+}

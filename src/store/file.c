@@ -985,6 +985,35 @@ seen_status seen_filter_store_sync(seen_filter_store *s)
     return status;
 }
 
+/* ---- Look --------------------------------------------------------------- */
+
+static seen_status look(seen_filter_store *s, seen_facts *facts,
+                        seen_store_report *r)
+{
+    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    if (s->fd < 0)
+        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
+                               : io_problem(r, "open");
+    seen_status status = map_file(s, SEEN_MAP_READ, r);
+    if (status != SEEN_OK) return status;
+    status = seen_look(s->map, s->map_len, facts);
+    return status == SEEN_OK ? status : explain(r, status);
+}
+
+seen_status seen_file_look(const char *path, seen_facts *facts,
+                           seen_store_report *r)
+{
+    begin_report(r);
+    if (!path || !facts) return explain(r, SEEN_INVALID);
+    seen_filter_store *s = make_store(path, SEEN_STORE_READ);
+    if (!s) return explain(r, SEEN_NOMEM);
+    seen_status status = look(s, facts, r);
+    int before = errno;
+    destroy(s);
+    errno = before;
+    return status;
+}
+
 /* ---- Verify ------------------------------------------------------------- */
 
 /* Which blocks differ from their checksums, a byte each; the first of them. */
