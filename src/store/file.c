@@ -58,7 +58,8 @@
 /* Frame types. */
 enum {
     FRAME_ADD = 1,
-    FRAME_REMOVE = 2
+    FRAME_REMOVE = 2,
+    FRAME_VISIT = 3 /* differs from an add where the kind counts */
 };
 
 struct seen_filter_store {
@@ -416,6 +417,7 @@ static seen_status apply(seen_filter_store *s, uint32_t type,
         return SEEN_OK;
     }
     mark_dirty(s, h, n);
+    if (type == FRAME_ADD) return seen_add_many_hashed(s->filter, h, n, done);
     return seen_visit_many_hashed(s->filter, h, n, answers, done);
 }
 
@@ -430,13 +432,14 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
     seen_filter_store *s = r->store;
     size_t size = hash_size(s->filter), n = frame->len / size;
     if (frame->len % size ||
-        (frame->type != FRAME_ADD && frame->type != FRAME_REMOVE))
+        (frame->type < FRAME_ADD || frame->type > FRAME_VISIT))
         return SEEN_CORRUPT;
     for (size_t at = 0; at < n;) {
         seen_hash h[256];
+        bool answers[256];
         size_t now = seen_min_size(256, n - at), done;
         get_hashes(s->filter, frame->payload + at * size, now, h);
-        seen_status status = apply(s, frame->type, h, now, NULL, &done);
+        seen_status status = apply(s, frame->type, h, now, answers, &done);
         r->keys += done;
         if (status == SEEN_NOMEM) return status;
         if (status != SEEN_OK) break; /* as it was then */
@@ -957,7 +960,7 @@ seen_status seen_filter_store_visit_many(seen_filter_store *s,
                                          bool *before, size_t *visited)
 {
     if (n && !before) return SEEN_INVALID;
-    return change_many(s, FRAME_ADD, keys, n, before, visited);
+    return change_many(s, FRAME_VISIT, keys, n, before, visited);
 }
 
 seen_status seen_filter_store_remove_many(seen_filter_store *s,

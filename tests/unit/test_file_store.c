@@ -191,6 +191,33 @@ static void removal_is_journaled_too(void **state)
     seen_filter_store_close(w);
 }
 
+/* Cuckoo filters count adds; a visit adds only what is not there. */
+static void visits_and_adds_are_replayed_as_what_they_were(void **state)
+{
+    (void)state;
+    seen_store_report report;
+    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[3], &report);
+    struct test_batch b = test_batch_new(0, 100);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            seen_filter_store_visit_many(w, b.keys, 100, b.answers, NULL),
+            SEEN_OK);
+    assert_int_equal(seen_filter_store_add_many(w, b.keys, 50, NULL), SEEN_OK);
+    struct sim *after = sim_after_power_loss(disk, 9);
+    sim_install(after);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    seen_info info;
+    seen_info_of(seen_filter_store_filter(r), &info);
+    assert_in_range(info.items, 145, 150);
+    assert_true(
+        seen_equal(seen_filter_store_filter(r), seen_filter_store_filter(w)));
+    seen_filter_store_close(r);
+    sim_install(disk);
+    sim_free(after);
+    test_batch_free(&b);
+    seen_filter_store_close(w);
+}
+
 static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
 {
     (void)state;
@@ -382,6 +409,7 @@ int main(void)
         ON_DISK(readers_know_what_was_acknowledged),
         ON_DISK(there_is_one_writer),
         ON_DISK(removal_is_journaled_too),
+        ON_DISK(visits_and_adds_are_replayed_as_what_they_were),
         ON_DISK(a_full_filter_says_so_and_recovers_as_it_was),
         ON_DISK(secrets_apart_are_asked_for),
         ON_DISK(a_saved_filter_becomes_a_store),
