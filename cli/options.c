@@ -87,6 +87,9 @@ static void store(const struct option *o, const char *shown, const char *text)
     case OPTION_RATE:
         expected = parse_rate(text, o->to);
         break;
+    case OPTION_TIME:
+        expected = parse_time(text, o->to);
+        break;
     case OPTION_KIND:
         expected = parse_kind(text, o->to);
         break;

@@ -14,6 +14,7 @@ enum option_type {
     OPTION_COUNT, /* uint64_t; 0 = not given */
     OPTION_SIZE,  /* uint64_t bytes; 0 = not given */
     OPTION_RATE,  /* double; 0 = not given */
+    OPTION_TIME,  /* uint64_t milliseconds; 0 = not given */
     OPTION_KIND,  /* seen_kind; SEEN_ANY = not given */
     OPTION_TEXT   /* const char *; NULL = not given */
 };

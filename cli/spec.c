@@ -5,7 +5,121 @@
 #include "units.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
+
+/* ---- The wish ----------------------------------------------------------- */
+
+struct wish wish;
+
+#define SECRET_ROW                                                             \
+    {                                                                          \
+        0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,              \
+            "the secret of a keyed filter that is kept apart from it"          \
+    }
+
+const struct option secret_options[] = {
+    SECRET_ROW,
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+const struct option wish_options[] = {
+    {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items, "keys to hold: 1e9, 10M"},
+    {'p', NULL, "RATE", OPTION_RATE, &wish.rate,
+     "false-positive rate: 0.1% (the default), 1e-6, 1/1000"},
+    {0, "kind", "KIND", OPTION_KIND, &wish.kind,
+     "blocked (the default), or another one of seen plan"},
+    {0, "bits", "M", OPTION_COUNT, &wish.bits,
+     "bits of the filter, or the bound of a bitmap"},
+    {0, "hashes", "K", OPTION_COUNT, &wish.hashes, "bits set per key"},
+    {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
+     "hash with a secret: for keys that an enemy chose"},
+    SECRET_ROW,
+    {0, "window", "TIME", OPTION_TIME, &wish.window_ms,
+     "forget keys after this long: 5d, 30m"},
+    {0, "last", "N", OPTION_COUNT, &wish.last,
+     "forget all but the last so many keys"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+bool wish_given(void)
+{
+    return wish.items || wish.bits || wish.hashes || wish.memory || wish.last ||
+           wish.window_ms || wish.rate > 0 || wish.kind != SEEN_ANY ||
+           wish.keyed;
+}
+
+seen_spec wished_spec(void)
+{
+    if ((wish.window_ms || wish.last) && seen_kind_named("window") == SEEN_ANY)
+        fail("--window and --last: this version has no sliding windows");
+    if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
+    seen_spec spec = {.items = wish.items,
+                      .fpp = wish.rate,
+                      .kind = wish.kind,
+                      .bits = wish.bits,
+                      .hashes = (uint32_t)wish.hashes};
+    if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
+        spec.fpp = DEFAULT_RATE;
+    return spec;
+}
+
+bool needs_items(const seen_spec *spec)
+{
+    seen_spec with_items = *spec;
+    if (spec->items || !seen_plan_problem(spec)) return false;
+    with_items.items = 1;
+    plan_or_fail(&with_items, "--bits");
+    return true;
+}
+
+static bool same_plan(const seen_plan *a, const seen_plan *b)
+{
+    return a->kind == b->kind && a->items == b->items && a->bits == b->bits &&
+           a->hashes == b->hashes && a->width == b->width;
+}
+
+/* A plan keeps a little more than what was asked for, so the rate that was asked
+ * for is one that leads to the same plan. */
+static bool keeps_rate(const seen_plan *plan, double rate)
+{
+    seen_spec spec = {.kind = plan->kind, .items = plan->items, .fpp = rate};
+    seen_plan again;
+    if (fabs(plan->fpp - rate) <= 1e-9 * rate) return true;
+    return seen_plan_for(&spec, &again) == SEEN_OK && same_plan(plan, &again);
+}
+
+void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
+{
+    const seen_plan *is = &file->plan;
+    seen_plan planned;
+    char a[UNIT_TEXT], b[UNIT_TEXT];
+    if (wish.keyed && !file->keyed)
+        fail("%s: is not keyed, which --keyed asks for", name);
+    if (seen_plan_for(spec, &planned) == SEEN_OK && same_plan(&planned, is))
+        return;
+    if (wish.kind != SEEN_ANY && wish.kind != is->kind)
+        fail("%s: is of kind %s, --kind says %s", name,
+             seen_kind_name(is->kind), seen_kind_name(wish.kind));
+    if (wish.items && is->kind != SEEN_SET && wish.items != is->items)
+        fail("%s: was made for %s keys, -n says %s", name,
+             show_count(a, (double)is->items),
+             show_count(b, (double)wish.items));
+    if (wish.rate > 0 && is->kind != SEEN_SET && !keeps_rate(is, wish.rate))
+        fail("%s: was made for a rate of %s, -p says %s", name,
+             show_rate(a, is->fpp), show_rate(b, wish.rate));
+    if (wish.bits && wish.bits != is->bits)
+        fail("%s: has %s bits, --bits says %s", name,
+             show_count(a, (double)is->bits), show_count(b, (double)wish.bits));
+    if (wish.hashes && wish.hashes != is->hashes)
+        fail("%s: has %u hashes, --hashes says %u", name, is->hashes,
+             (unsigned)wish.hashes);
+    if (wish.memory)
+        fail("%s: takes %s, -M says %s", name, show_size(a, (double)is->bytes),
+             show_size(b, (double)wish.memory));
+}
+
+/* ---- The plan ----------------------------------------------------------- */
 
 /* A filter has a header of a few hundred bytes beside its bits. */
 #define HEADER_BYTES 512
@@ -22,11 +136,8 @@ static const char *option_for(const char *word, size_t len,
 {
     const struct {
         const char *field, *option;
-    } names[] = {{"items", "-n"},
-                 {"fpp", "-p"},
-                 {"bits", bits_option},
-                 {"limit", "-M"},
-                 {"hashes", "--hashes"}};
+    } names[] = {{"items", "-n"}, {"fpp", "-p"},          {"bits", bits_option},
+                 {"limit", "-M"}, {"hashes", "--hashes"}, {"flags", "--keyed"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].field) == len &&
             memcmp(names[i].field, word, len) == 0)

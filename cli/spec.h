@@ -5,7 +5,46 @@
 #ifndef CLI_SPEC_H
 #define CLI_SPEC_H
 
+#include "options.h"
+
 #include <seen.h>
+
+/* ---- The wish ----------------------------------------------------------- */
+
+/* What a new filter shall be like; 0, NULL or SEEN_ANY: not said. */
+struct wish {
+    uint64_t items, bits, hashes, memory, last, window_ms;
+    double rate;
+    seen_kind kind;
+    bool keyed;
+    const char *secret_file;
+};
+
+extern struct wish wish;
+
+/* Rows for verbs that make filters, and for those that only open them. */
+extern const struct option wish_options[];
+extern const struct option secret_options[];
+
+/* The rate where -p is not given. */
+#define DEFAULT_RATE 0.001
+
+bool wish_given(void); /* any of it, except for the secret's file */
+
+/* What seen_new() takes, without a secret; the rate is the default where one is
+ * needed. It may still lack a number of items: see needs_items(). */
+seen_spec wished_spec(void);
+
+/* Does this lack the number of items? Anything else that is wrong with it ends
+ * the program. */
+bool needs_items(const seen_spec *spec);
+
+/* Would what the user said make another filter than this one? Then that is the
+ * end of the program. `spec` is what it would be made from, `name` the file. */
+void must_agree(const char *name, const seen_facts *file,
+                const seen_spec *spec);
+
+/* ---- The plan ----------------------------------------------------------- */
 
 /* The bits of a filter that takes at most so many bytes, header included. */
 uint64_t bits_within(uint64_t memory);

@@ -114,6 +114,26 @@ const char *parse_rate(const char *text, double *out)
     return NULL;
 }
 
+const char *parse_time(const char *text, uint64_t *out)
+{
+    static const char *const expected =
+        "a time with its unit, such as 500ms, 30s, 30m, 12h or 5d";
+    static const struct unit units[] = {{"ms", 1},      {"s", 1e3},
+                                        {"m", 60e3},    {"h", 3600e3},
+                                        {"d", 86400e3}, {"w", 7 * 86400e3}};
+    double value;
+    const char *rest;
+    if (!number(text, &value, &rest)) return expected;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(rest, units[i].name) != 0) continue;
+        value = nearbyint(value * units[i].factor);
+        if (!(value >= 1 && value < 0x1p53)) return "at least 1ms";
+        *out = (uint64_t)value;
+        return NULL;
+    }
+    return expected;
+}
+
 /* ---- For people --------------------------------------------------------- */
 
 const char *show_count(char buf[UNIT_TEXT], double n)

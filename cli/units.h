@@ -19,6 +19,9 @@ const char *parse_size(const char *text, uint64_t *out);
 /* A probability above 0 and below 1: 0.01, 1e-6, 0.1%, 1/1000. */
 const char *parse_rate(const char *text, double *out);
 
+/* Milliseconds, at least 1: 500ms, 30s, 30m, 12h, 5d, 2w. */
+const char *parse_time(const char *text, uint64_t *out);
+
 /* For people: 14,000,000; 55.0 MB; 0.1%, or "full" for a rate that is NaN. Each
  * writes to buf and returns it; 32 bytes are enough for all. */
 #define UNIT_TEXT 32

@@ -1,0 +1,400 @@
+/* flow.c - see flow.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "flow.h"
+
+#include "memory.h"
+#include "output.h"
+#include "progress.h"
+#include "units.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The status line reads these two at any time. */
+static struct source *_Atomic source;
+static const struct flow *_Atomic flow;
+static struct source *counted; /* was the source while lines were counted */
+struct tally tally;
+
+/* ---- Progress ----------------------------------------------------------- */
+
+static void status(char *buf, size_t cap)
+{
+    char lines[UNIT_TEXT], found[UNIT_TEXT], rate[UNIT_TEXT];
+    const struct source *from = source;
+    const struct flow *to = flow;
+    double seconds = seconds_running();
+    double bytes = (double)source_bytes(from);
+    double total = (double)source_total(from);
+    size_t len = (size_t)snprintf(buf, cap, "%s lines",
+                                  show_short(lines, (double)tally.lines));
+    if (to)
+        len +=
+            (size_t)snprintf(buf + len, cap - len, ", %s %s",
+                             show_short(found, (double)tally.found), to->found);
+    len += (size_t)snprintf(buf + len, cap - len, ", %s/s",
+                            show_size(rate, bytes / seconds));
+    if (total > 0 && bytes > 0)
+        snprintf(buf + len, cap - len, ", %.0f%%, %.0f s left",
+                 100 * bytes / total, seconds * (total - bytes) / bytes);
+}
+
+void open_flow(char **inputs, size_t n, bool hasty, bool quiet)
+{
+    source = open_source(inputs, n, hasty);
+    start_progress(status, quiet);
+}
+
+uint64_t flow_bytes(void)
+{
+    return source_bytes(source);
+}
+
+uint64_t flow_total(void)
+{
+    return source_total(source);
+}
+
+/* Bytes are added up in bytes as long as they cannot overflow: that makes 16
+ * sums at once of it. */
+static uint64_t count_byte(const char *p, size_t len, char byte)
+{
+    uint64_t total = 0;
+    while (len > 0) {
+        size_t now = len < 255 ? len : 255;
+        uint8_t here = 0;
+        for (size_t i = 0; i < now; i++)
+            here = (uint8_t)(here + (p[i] == byte));
+        total += here;
+        p += now;
+        len -= now;
+    }
+    return total;
+}
+
+uint64_t count_lines(char **inputs, size_t n)
+{
+    const char end_byte = key_format.nul ? '\0' : '\n';
+    struct chunk c = {0};
+    off_t began = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    while (read_chunk(source, &c)) {
+        tally.lines += count_byte(c.bytes, c.len, end_byte);
+        if (*c.failure) fail("%s", c.failure);
+    }
+    free_chunk(&c);
+    uint64_t lines = atomic_exchange(&tally.lines, 0);
+    if (began >= 0) lseek(STDIN_FILENO, began, SEEK_SET);
+    counted = source;
+    source = open_source(inputs, n, false);
+    return lines;
+}
+
+/* ---- One chunk ---------------------------------------------------------- */
+
+/* Where messages say a line is: the file of the last chunk, and how many lines
+ * came of it. */
+static struct {
+    const char *file;
+    uint64_t lines;
+} place;
+
+void hash_lines(struct job *job, const seen_filter *f)
+{
+    seen_hash_many(f, job->chunk.keys, job->chunk.n, job->hashes);
+}
+
+static void prepare(struct job *job)
+{
+    split_chunk(&job->chunk);
+    if (job->chunk.n > job->cap) {
+        job->cap = job->chunk.lines_cap;
+        job->hashes =
+            must_have(realloc(job->hashes, job->cap * sizeof *job->hashes));
+        job->answers =
+            must_have(realloc(job->answers, job->cap * sizeof *job->answers));
+    }
+    if (flow->prepare) flow->prepare(job);
+}
+
+/* Lines already counted are never counted again, so a failure in the middle says
+ * exactly where it happened. False: this is the last chunk that counts. */
+static bool ask(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t done = flow->ask(job), found = 0;
+    for (size_t i = 0; i < done; i++)
+        found += job->answers[i];
+    tally.lines += done;
+    tally.found += found;
+    if (c->file != place.file) place.lines = 0;
+    place.file = c->file;
+    place.lines += done;
+    job->bad_line = place.lines + 1;
+    c->n = done;
+    return !c->bad && !*c->failure;
+}
+
+/* Move the lines to print to the front of the chunk; how many bytes. */
+static size_t close_ranks(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    const bool wanted = flow->wanted;
+    char *to = c->bytes;
+    size_t i = 0;
+    while (i < c->n) {
+        /* Runs of lines that stay move together. */
+        size_t first = i;
+        while (i < c->n && job->answers[i] == wanted)
+            i++;
+        if (i > first) {
+            const char *from = c->lines[first].data;
+            const seen_key *last = &c->lines[i - 1];
+            size_t len =
+                (size_t)((const char *)last->data + last->len + 1 - from);
+            if (to != from) memmove(to, from, len);
+            to += len;
+        }
+        while (i < c->n && job->answers[i] != wanted)
+            i++;
+    }
+    return (size_t)(to - c->bytes);
+}
+
+static void write_lines(const char *bytes, size_t len)
+{
+    if (!flow->line_buffered) {
+        write_all(bytes, len);
+        return;
+    }
+    const int end_byte = key_format.nul ? '\0' : '\n';
+    while (len > 0) {
+        const char *end = memchr(bytes, end_byte, len);
+        size_t line = (size_t)(end + 1 - bytes);
+        write_all(bytes, line);
+        bytes += line;
+        len -= line;
+    }
+}
+
+/* Whoever comes first closes; who comes second has no business any more. */
+static void close_once(void)
+{
+    static atomic_flag closing = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&closing))
+        pause();
+    if (flow->close) flow->close();
+}
+
+/* Here, when all lines before it are out, an error ends the program. */
+static void stop_if_failed(const struct job *job)
+{
+    const struct chunk *c = &job->chunk;
+    char text[BAD_LINE_TEXT];
+    if (!c->bad && !*c->failure) return;
+    end_progress();
+    close_once();
+    if (c->bad)
+        fail("%s:%llu: %s: %s", c->file, (unsigned long long)job->bad_line,
+             show_bad_line(c, text), c->bad);
+    fail("%s", c->failure);
+}
+
+static void finish(struct job *job)
+{
+    if (!flow->silent) write_lines(job->chunk.bytes, close_ranks(job));
+    stop_if_failed(job);
+}
+
+static void free_job(struct job *job)
+{
+    free_chunk(&job->chunk);
+    free(job->hashes);
+    free(job->answers);
+}
+
+/* ---- One thread --------------------------------------------------------- */
+
+/* Held from asking about a chunk until it is out. */
+static pthread_mutex_t between = PTHREAD_MUTEX_INITIALIZER;
+
+static void run_alone(void)
+{
+    struct job job = {0};
+    while (read_chunk(source, &job.chunk)) {
+        prepare(&job);
+        pthread_mutex_lock(&between);
+        ask(&job);
+        finish(&job);
+        pthread_mutex_unlock(&between);
+    }
+    free_job(&job);
+}
+
+/* ---- Several threads ---------------------------------------------------- */
+
+/*
+ * Chunks have numbers, in the order of the input; number i is jobs[i % count].
+ * Reading, asking and finishing each go through the numbers one by one:
+ *
+ *     finished <= asked <= read <= finished + count
+ *
+ * All under the lock; the work itself is done outside.
+ */
+static struct {
+    struct job *jobs;
+    size_t count;
+    uint64_t read, asked, finished;
+    bool reading, asking, finishing; /* by some thread, right now */
+    bool ended;                      /* there is no more to read */
+    bool stopped;                    /* there is no more to ask */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} belt = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .changed = PTHREAD_COND_INITIALIZER};
+
+static struct job *job_at(uint64_t number)
+{
+    return &belt.jobs[number % belt.count];
+}
+
+static bool can_read(void)
+{
+    return !belt.ended && !belt.reading &&
+           belt.read - belt.finished < belt.count;
+}
+
+static bool can_ask(void)
+{
+    return !belt.stopped && belt.asked < belt.read && job_at(belt.asked)->ready;
+}
+
+static bool can_finish(void)
+{
+    return !belt.finishing && belt.finished < belt.asked;
+}
+
+static void belt_changed(void)
+{
+    pthread_cond_broadcast(&belt.changed);
+}
+
+static void read_one(void)
+{
+    struct job *job = job_at(belt.read);
+    belt.reading = true;
+    job->ready = false;
+    pthread_mutex_unlock(&belt.lock);
+    bool got = read_chunk(source, &job->chunk);
+    pthread_mutex_lock(&belt.lock);
+    belt.reading = false;
+    belt.ended = !got;
+    belt.read += got;
+    belt_changed();
+    if (!got) return;
+
+    pthread_mutex_unlock(&belt.lock);
+    prepare(job);
+    pthread_mutex_lock(&belt.lock);
+    job->ready = true;
+    belt_changed();
+}
+
+static void ask_one(void)
+{
+    struct job *job = job_at(belt.asked);
+    belt.asking = true;
+    pthread_mutex_unlock(&belt.lock);
+    bool more = ask(job);
+    pthread_mutex_lock(&belt.lock);
+    belt.asking = false;
+    belt.asked++;
+    if (!more) belt.stopped = true;
+    belt_changed();
+}
+
+static void finish_one(void)
+{
+    struct job *job = job_at(belt.finished);
+    belt.finishing = true;
+    pthread_mutex_unlock(&belt.lock);
+    finish(job);
+    pthread_mutex_lock(&belt.lock);
+    belt.finishing = false;
+    belt.finished++;
+    belt_changed();
+}
+
+/* `asks`: this is the thread that asks. It finishes chunks only when it has
+ * nothing to ask, but then at once: the others may be waiting for input. */
+static void work(bool asks)
+{
+    pthread_mutex_lock(&belt.lock);
+    while (!(belt.ended && belt.finished == belt.read)) {
+        if (asks && can_ask())
+            ask_one();
+        else if (can_finish())
+            finish_one();
+        else if (!asks && can_read())
+            read_one();
+        else
+            pthread_cond_wait(&belt.changed, &belt.lock);
+    }
+    pthread_mutex_unlock(&belt.lock);
+}
+
+static void *help(void *nothing)
+{
+    work(false);
+    return nothing;
+}
+
+static void run_threads(size_t n)
+{
+    pthread_t *helpers = must_have(malloc(n * sizeof *helpers));
+    belt.count = 2 * n;
+    belt.jobs = must_have(calloc(belt.count, sizeof *belt.jobs));
+    size_t started = 0;
+    while (started < n - 1 &&
+           pthread_create(&helpers[started], NULL, help, NULL) == 0)
+        started++;
+    if (started == 0) fail("no thread could be started; try -j1");
+    work(true);
+    while (started > 0)
+        pthread_join(helpers[--started], NULL);
+    for (size_t i = 0; i < belt.count; i++)
+        free_job(&belt.jobs[i]);
+    free(belt.jobs);
+    free(helpers);
+}
+
+/* ---- The end ------------------------------------------------------------ */
+
+/* By the thread that hears signals, when one ends the program: no more chunks,
+ * and those under way come out first. */
+static void stop(void)
+{
+    pthread_mutex_lock(&between);
+    pthread_mutex_lock(&belt.lock);
+    belt.stopped = true;
+    while (belt.asking || belt.finished < belt.asked)
+        pthread_cond_wait(&belt.changed, &belt.lock);
+    pthread_mutex_unlock(&belt.lock);
+    close_once();
+}
+
+void run_flow(const struct flow *f)
+{
+    flow = f;
+    if (f->close) heed_signals(stop);
+    if (f->threads > 1)
+        run_threads((size_t)f->threads);
+    else
+        run_alone();
+    end_progress();
+    close_once();
+    if (counted) close_source(counted); /* the status line may have used it */
+}

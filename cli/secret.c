@@ -1,0 +1,112 @@
+/* secret.c - see secret.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "secret.h"
+
+#include "output.h"
+#include "spec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <seen_store.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECRET 16
+#define HEX    (2 * SECRET)
+
+static uint8_t secret[SECRET];
+static bool unwritten; /* it is new and belongs into a file of its own */
+
+/* ---- Reading ------------------------------------------------------------ */
+
+static bool from_hex(const char *text)
+{
+    for (size_t i = 0; i < HEX; i++)
+        if (!isxdigit((unsigned char)text[i])) return false;
+    for (size_t i = 0; i < SECRET; i++) {
+        char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
+        secret[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return true;
+}
+
+/* One byte more than the longest that is right. */
+static size_t read_text(int fd, char text[HEX + 2])
+{
+    size_t len = 0;
+    while (len < HEX + 2) {
+        ssize_t got = read(fd, text + len, HEX + 2 - len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail("%s: read: %s", wish.secret_file, strerror(errno));
+        if (got == 0) break;
+        len += (size_t)got;
+    }
+    return len;
+}
+
+/* false: there is no such file. */
+static bool read_secret(void)
+{
+    char text[HEX + 2];
+    int fd = open(wish.secret_file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return false;
+    if (fd < 0) fail("%s: %s", wish.secret_file, strerror(errno));
+    size_t len = read_text(fd, text);
+    close(fd);
+    bool line = len == HEX + 1 && text[HEX] == '\n';
+    if (len == SECRET)
+        memcpy(secret, text, SECRET);
+    else if (!(len == HEX || line) || !from_hex(text))
+        fail("%s: is no secret: expected 16 bytes or 32 hex digits",
+             wish.secret_file);
+    return true;
+}
+
+const uint8_t *given_secret(void)
+{
+    if (!wish.secret_file) return NULL;
+    if (!read_secret()) fail("%s: %s", wish.secret_file, strerror(ENOENT));
+    return secret;
+}
+
+/* ---- Making ------------------------------------------------------------- */
+
+const uint8_t *new_secret(void)
+{
+    if (!wish.keyed && !wish.secret_file) return NULL;
+    if (wish.secret_file && read_secret()) return secret;
+    if (seen_random_key(secret) != SEEN_OK) fail("no random secret to be had");
+    unwritten = wish.secret_file != NULL;
+    return secret;
+}
+
+static bool write_secret(int fd)
+{
+    char text[HEX + 2];
+    for (size_t i = 0; i < SECRET; i++)
+        snprintf(text + 2 * i, 3, "%02x", secret[i]);
+    text[HEX] = '\n';
+    return write(fd, text, HEX + 1) == HEX + 1 && fsync(fd) == 0;
+}
+
+void keep_secret(void)
+{
+    if (!unwritten) return;
+    int fd =
+        open(wish.secret_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) fail("%s: %s", wish.secret_file, strerror(errno));
+    if (!write_secret(fd)) {
+        int error = errno;
+        forget_secret();
+        fail("%s: write: %s", wish.secret_file, strerror(error));
+    }
+    close(fd);
+}
+
+void forget_secret(void)
+{
+    if (unwritten) unlink(wish.secret_file);
+}

@@ -1,0 +1,247 @@
+/* target.c - see target.h. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
+#include "target.h"
+
+#include "memory.h"
+#include "output.h"
+#include "secret.h"
+#include "spec.h"
+#include "units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Names -------------------------------------------------------------- */
+
+static bool is_stdin(const char *name)
+{
+    return strcmp(name, "-") == 0;
+}
+
+char *real_name(const char *name)
+{
+    char *real = realpath(name, NULL);
+    return real ? real : must_have(strdup(name));
+}
+
+const char *target_operand(char **operands, size_t n)
+{
+    if (n == 0) fail("TARGET is missing: expected a filter file, or -");
+    bool keys_from_stdin = n == 1;
+    for (size_t i = 1; i < n; i++)
+        keys_from_stdin = keys_from_stdin || is_stdin(operands[i]);
+    if (is_stdin(operands[0]) && keys_from_stdin)
+        fail("stdin is the filter: name files with the keys");
+    return operands[0];
+}
+
+/* ---- Finding ------------------------------------------------------------ */
+
+void *read_stdin(size_t *len)
+{
+    size_t cap = 1 << 20;
+    char *bytes = must_have(malloc(cap));
+    *len = 0;
+    for (;;) {
+        if (*len == cap) bytes = must_have(realloc(bytes, cap *= 2));
+        ssize_t got = read(STDIN_FILENO, bytes + *len, cap - *len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail("stdin: read: %s", strerror(errno));
+        if (got == 0) return bytes;
+        *len += (size_t)got;
+    }
+}
+
+static seen_status look_at_stdin(struct target *t)
+{
+    t->bytes = read_stdin(&t->len);
+    seen_status status = seen_look(t->bytes, t->len, &t->facts);
+    const char *why = t->len == 0              ? "is empty: expected a filter"
+                      : status == SEEN_CORRUPT ? "is not a filter, or damaged"
+                                               : seen_strerror(status);
+    if (status != SEEN_OK)
+        snprintf(t->report.problem, sizeof t->report.problem, "%s", why);
+    return status;
+}
+
+bool find_target(struct target *t, const char *name)
+{
+    *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
+    if (strstr(name, "://"))
+        fail("%s: servers are not supported yet: expected a filter file", name);
+    if (!is_stdin(name)) t->path = real_name(name);
+    seen_status status = t->path
+                             ? seen_file_look(t->path, &t->facts, &t->report)
+                             : look_at_stdin(t);
+    if (status == SEEN_ABSENT) return false;
+    if (status != SEEN_OK) fail("%s: %s", t->name, t->report.problem);
+    if (t->facts.plan.kind == SEEN_BITMAP && !key_format.hex)
+        key_format.u64 = true;
+    return true;
+}
+
+void target_missing(const struct target *t)
+{
+    fail("%s: no such file", t->name);
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static void must_open(const struct target *t, seen_status status)
+{
+    if (status == SEEN_OK) return;
+    if (status == SEEN_NO_SECRET)
+        fail("%s: its secret is kept apart: add --secret-file FILE", t->name);
+    if (status == SEEN_MISMATCH && t->facts.keyed)
+        fail("%s: the secret in %s is another one", t->name, wish.secret_file);
+    if (status == SEEN_MISMATCH)
+        fail("%s: is not keyed: leave out --secret-file", t->name);
+    fail("%s: %s", t->name,
+         *t->report.problem ? t->report.problem : seen_strerror(status));
+}
+
+static void load_stdin(struct target *t)
+{
+    if (t->facts.journaled)
+        fail("stdin: a writer had this file when it was copied, and part of "
+             "it is in its journal: call it by its name");
+    must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL));
+    t->filter = t->loaded;
+    free(t->bytes);
+    t->bytes = NULL;
+}
+
+static void open_store(struct target *t, const seen_store_options *options)
+{
+    must_open(t,
+              seen_filter_store_open(&t->store, t->path, options, &t->report));
+    t->filter = seen_filter_store_filter(t->store);
+}
+
+void read_target(struct target *t)
+{
+    if (t->path)
+        open_store(t, &(seen_store_options){.secret = given_secret()});
+    else
+        load_stdin(t);
+}
+
+static void create_target(struct target *t, seen_store_mode mode,
+                          const seen_spec *create)
+{
+    seen_spec spec = *create;
+    spec.key = new_secret();
+    if (spec.key) spec.flags |= SEEN_KEYED;
+    plan_or_fail(&spec, wish.memory ? "-M" : "--bits");
+    seen_store_options options = {.mode = mode,
+                                  .flags =
+                                      wish.secret_file ? SEEN_SECRET_APART : 0,
+                                  .secret = wish.secret_file ? spec.key : NULL,
+                                  .create = &spec};
+    keep_secret();
+    seen_status status =
+        seen_filter_store_open(&t->store, t->path, &options, &t->report);
+    if (status != SEEN_OK && !t->report.created) forget_secret();
+    must_open(t, status);
+    t->filter = seen_filter_store_filter(t->store);
+    seen_file_look(t->path, &t->facts, NULL);
+}
+
+void write_target(struct target *t, seen_store_mode mode,
+                  const seen_spec *create)
+{
+    if (!t->path) fail("stdin can only be read: expected a filter file");
+    if (create)
+        create_target(t, mode, create);
+    else
+        open_store(
+            t, &(seen_store_options){.mode = mode, .secret = given_secret()});
+}
+
+void blame_target(struct target *t, seen_status status, struct chunk *c)
+{
+    if (status == SEEN_IO) {
+        t->failed = true;
+        snprintf(c->failure, sizeof c->failure, "%s: %s", t->name,
+                 strerror(errno));
+    } else if (status == SEEN_INVALID && t->facts.plan.kind == SEEN_BITMAP) {
+        c->bad = "is not below the bound of this bitmap";
+    } else {
+        c->bad = seen_strerror(status);
+    }
+}
+
+void close_target(struct target *t)
+{
+    seen_status status = seen_filter_store_close(t->store);
+    if (status != SEEN_OK && !t->failed)
+        fail("%s: %s", t->name,
+             status == SEEN_IO ? strerror(errno) : seen_strerror(status));
+    seen_free(t->loaded);
+    free(t->bytes);
+    free(t->path);
+}
+
+void note_recovery(const struct target *t)
+{
+    char keys[UNIT_TEXT], torn[UNIT_TEXT];
+    if (!t->report.recovered) return;
+    note("%s: was not closed last time: %s keys recovered from its journal"
+         "%s%s%s",
+         t->name, show_count(keys, (double)t->report.recovered_keys),
+         t->report.torn_bytes ? ", " : "",
+         t->report.torn_bytes ? show_size(torn, (double)t->report.torn_bytes)
+                              : "",
+         t->report.torn_bytes ? " of it never finished" : "");
+}
+
+/* ---- Results ------------------------------------------------------------ */
+
+static bool is_stdout(const char *path)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+const char *output_path(const char *name)
+{
+    if (!name) fail("-o is missing: expected -o FILE, or -o - for stdout");
+    if (strcmp(name, "-") != 0 && !is_stdout(name)) return name;
+    if (isatty(STDOUT_FILENO))
+        fail("a filter is no text for a terminal: expected -o FILE or a pipe");
+    return NULL;
+}
+
+static void save_to_stdout(const seen_filter *f, uint32_t flags)
+{
+    size_t len;
+    seen_status status = seen_save(f, flags, NULL, 0, &len);
+    if (status != SEEN_SHORT) fail("filter: %s", seen_strerror(status));
+    void *bytes = must_have(malloc(len));
+    status = seen_save(f, flags, bytes, len, &len);
+    if (status != SEEN_OK) fail("filter: %s", seen_strerror(status));
+    write_all(bytes, len);
+    free(bytes);
+}
+
+void save_filter(const char *path, const seen_filter *f, bool secret_apart)
+{
+    uint32_t flags = secret_apart ? SEEN_SECRET_APART : 0;
+    seen_store_report report;
+    keep_secret();
+    if (!path) {
+        save_to_stdout(f, flags);
+        return;
+    }
+    char *real = real_name(path);
+    if (seen_file_save(real, f, flags, &report) != SEEN_OK) {
+        forget_secret();
+        fail("%s: %s", path, report.problem);
+    }
+    free(real);
+}

@@ -1,0 +1,71 @@
+/*
+ * target.h - the filter that a verb is about: a file, or stdin where reading is
+ * enough.
+ *
+ *     find_target()   what is there, by its header; changes nothing
+ *     read_target()   to ask: a mapped file, or a copy of what stdin brought
+ *     write_target()  to change, and to create where there is none
+ *
+ * What cannot be done ends the program with a sentence that names the target.
+ */
+#ifndef CLI_TARGET_H
+#define CLI_TARGET_H
+
+#include "input.h"
+
+#include <seen_store.h>
+
+struct target {
+    const char *name; /* as messages call it */
+    char *path;       /* NULL: stdin */
+    void *bytes;      /* that stdin brought */
+    size_t len;
+    seen_facts facts;
+    const seen_filter *filter;
+    seen_filter_store *store;
+    seen_filter *loaded;      /* from stdin */
+    seen_store_report report; /* of opening it */
+    bool failed;              /* a change did not reach the disk */
+};
+
+/* false: there is no such file, or it is no filter; t->report says why. Keys
+ * of a bitmap are decimal from here on. */
+bool find_target(struct target *t, const char *name);
+_Noreturn void target_missing(const struct target *t);
+
+/* After find_target(). create: what to make if it was not found, or NULL. */
+void read_target(struct target *t);
+void write_target(struct target *t, seen_store_mode mode,
+                  const seen_spec *create);
+
+/* Why the next line could not be dealt with, for an ask() of flow.h. */
+void blame_target(struct target *t, seen_status status, struct chunk *c);
+
+/* What a writer that died has left, if this one has made it good. */
+void note_recovery(const struct target *t);
+
+/* Everything to disk. After a failed change that is not expected any more. */
+void close_target(struct target *t);
+
+/* ---- Names -------------------------------------------------------------- */
+
+/* Where symbolic links lead: journal and new file belong beside the file itself,
+ * whatever it was called by. To be freed. */
+char *real_name(const char *name);
+
+/* All that comes, to be freed. */
+void *read_stdin(size_t *len);
+
+/* The verb's operands: TARGET, then inputs, which must not be stdin if the
+ * target is. */
+const char *target_operand(char **operands, size_t n);
+
+/* ---- Results ------------------------------------------------------------ */
+
+/* Where -o leads: a path, or NULL for stdout, which must not be a terminal. */
+const char *output_path(const char *name);
+
+/* Write a filter there. */
+void save_filter(const char *path, const seen_filter *f, bool secret_apart);
+
+#endif
