@@ -18,7 +18,7 @@ out='' err='' code=0
 run() {
   "$@" >"$work/.out" 2>"$work/.err" <"${input:-/dev/null}"
   code=$?
-  out=$(cat "$work/.out")
+  out=$(tr -d '\0' <"$work/.out") # a shell's variables hold no NUL
   err=$(cat "$work/.err")
   last="$*"
 }
@@ -34,6 +34,24 @@ expect_code() { expect; [ "$code" -eq "$1" ] || wrong "expected exit code $1"; }
 expect_out() { expect; [ "$out" = "$1" ] || wrong "expected stdout: $1"; }
 expect_err() { expect; [[ $err == *"$1"* ]] || wrong "expected stderr to say: $1"; }
 expect_silent() { expect; [ -z "$err" ] || wrong "expected nothing on stderr"; }
+
+expect_json() { expect; grep -q "\"$1\": $2" "$work/.${3:-out}" || wrong "expected JSON $1: $2"; }
+expect_file() { expect; [ -e "$1" ] || wrong "expected a file $1"; }
+expect_no_file() { expect; [ ! -e "$1" ] || wrong "expected no file $1"; }
+
+# flip FILE OFFSET: change one byte.
+flip() {
+  local byte
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+  # shellcheck disable=SC2059 # the byte is the format
+  printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# wait_for COMMAND...: until it succeeds, ten seconds at most.
+wait_for() {
+  for _ in $(seq 1 200); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done
+  return 1
+}
 
 # expect_failure TEXT: exit 2, nothing on stdout, one line on stderr with TEXT.
 expect_failure() {

@@ -26,4 +26,22 @@ sleep 0.2
 for _ in 1 2 3 4 5; do kill -USR1 $! 2>/dev/null; sleep 0.02; done
 wait $!
 expect; cmp -s .out wanted || wrong "signals while working"
+
+# The other verbs with threads, and a state that several of them work on.
+"$seen" build -q -p 1e-9 -o filter wanted
+head -n 150000 lines >some
+for threads in 2 5; do
+  run "$seen" build -q -p 1e-9 -j $threads -o same wanted
+  expect; cmp -s <(tail -c +2000 filter) <(tail -c +2000 same) || wrong "build -j $threads: other bits"
+  run "$seen" check -j $threads filter some; expect; cmp -s .out some || wrong "check -j $threads"
+  run "$seen" check -v -j $threads filter some; expect_code 1
+  rm -f state
+  run "$seen" uniq -j $threads --state state lines; expect; cmp -s .out wanted || wrong "uniq --state -j $threads"
+  run "$seen" uniq -j $threads --state state lines; expect_out ''
+done
+(cat lines; sleep 5) | "$seen" uniq -j3 --state stopped >.out 2>.err &
+pid=$!
+wait_for cmp -s .out wanted
+kill -TERM $pid; wait $pid
+run "$seen" uniq -j3 --state stopped lines; expect_silent; expect_out ''
 finish

@@ -1,0 +1,374 @@
+/*
+ * cmd_build.c - seen build: lines to a filter, into a file or a pipe.
+ *
+ * A filter that cannot grow must know how many keys will come. Where -n does not
+ * say it, the lines are counted in a first pass, which regular files allow: that
+ * takes a fraction of the second one and, unlike an estimate, keeps the promised
+ * rate for certain. Repeated lines count, too: then the filter is larger than it
+ * need be.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "flow.h"
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "secret.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <seen_bitmap.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+    const char *output;
+    uint64_t threads;
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
+     "write the filter here; - is stdout"},
+    {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
+     "work with this many threads (default 1); same result"},
+    {0, "json", NULL, OPTION_FLAG, &opt.json,
+     "what was built, as JSON (with -o -: on stderr)"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static seen_spec spec;
+static seen_filter *filter;
+
+/* ---- How many keys ------------------------------------------------------ */
+
+static bool all_regular(char **inputs, size_t n)
+{
+    struct stat st;
+    bool regular =
+        n > 0 || (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode));
+    for (size_t i = 0; regular && i < n; i++) {
+        int failed = strcmp(inputs[i], "-") == 0 ? fstat(STDIN_FILENO, &st)
+                                                 : stat(inputs[i], &st);
+        regular = !failed && S_ISREG(st.st_mode);
+    }
+    return regular;
+}
+
+/* The kinds that need not know; those of them that this build has. */
+static const char *growing_kinds(void)
+{
+    static char text[64];
+    bool scalable = seen_kind_named("scalable") != SEEN_ANY;
+    snprintf(text, sizeof text, "%s--kind set",
+             scalable ? "--kind scalable or " : "");
+    return text;
+}
+
+static void settle_items(char **inputs, size_t n)
+{
+    if (spec.kind == SEEN_FUSE || spec.kind == SEEN_BITMAP) return;
+    bool regular = all_regular(inputs, n), needed = needs_items(&spec);
+    bool useful = regular && spec.bits && !spec.items && !(wish.rate > 0);
+    if (!needed && !useful) return;
+    if (!regular)
+        fail("how many keys will come? Only files can be counted first: add "
+             "-n ITEMS, or %s, which grows",
+             growing_kinds());
+    uint64_t lines = count_lines(inputs, n);
+    spec.items = lines ? lines : 1;
+    if (useful) spec.fpp = 0; /* follows from the others */
+}
+
+/* ---- Kinds that take keys as they come ---------------------------------- */
+
+static void hash_them(struct job *job)
+{
+    hash_lines(job, filter);
+}
+
+static size_t add_them(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t done;
+    seen_status s =
+        seen_visit_many_hashed(filter, job->hashes, c->n, job->answers, &done);
+    if (s == SEEN_INVALID)
+        c->bad = "is not below --bits, the bound of the bitmap";
+    else if (s != SEEN_OK)
+        c->bad = seen_strerror(s);
+    return done;
+}
+
+/* Cuckoo filters count, and one removal shall remove a key: it goes in once,
+ * however often its line comes. The filter itself cannot tell a repeat from
+ * another key that looks like it, which must go in, too; a set of fingerprints
+ * can. */
+static seen_filter *met;
+
+static size_t add_distinct(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    seen_status s =
+        seen_visit_many_hashed(met, job->hashes, c->n, job->answers, NULL);
+    if (s != SEEN_OK) fail("out of memory");
+    for (size_t i = 0; i < c->n; i++) {
+        if (job->answers[i]) continue;
+        s = seen_add_hashed(filter, job->hashes[i]);
+        if (s == SEEN_OK) continue;
+        c->bad = seen_strerror(s);
+        return i;
+    }
+    return c->n;
+}
+
+static void make_filter(void)
+{
+    seen_plan plan = plan_or_fail(&spec, "--bits");
+    seen_status s = seen_new(&filter, &spec);
+    if (s == SEEN_NOMEM) {
+        char size[UNIT_TEXT];
+        fail("no memory for a filter of %s",
+             show_size(size, (double)plan.bytes));
+    }
+    if (s == SEEN_OK && spec.kind == SEEN_CUCKOO)
+        s = seen_new(&met, &(seen_spec){.kind = SEEN_SET});
+    if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
+}
+
+/* ---- Bitmaps without a bound -------------------------------------------- */
+
+/* The bound doubles while ids come, and is cut to fit at the end. Beyond 2^32,
+ * half a gigabyte, somebody should have said so. */
+#define FIRST_BOUND ((uint64_t)1 << 16)
+#define MOST_BOUND  ((uint64_t)1 << 32)
+
+static uint64_t bound = FIRST_BOUND, largest;
+
+/* The hash of a bitmap's key is the number itself. */
+static size_t add_and_grow(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t fits = 0;
+    for (; fits < c->n && job->hashes[fits].lo < MOST_BOUND; fits++)
+        if (job->hashes[fits].lo > largest) largest = job->hashes[fits].lo;
+    if (fits < c->n) c->bad = "is 2^32 or more: add --bits, a bound above it";
+    c->n = fits;
+    while (bound <= largest)
+        bound *= 2;
+    if (seen_reserve(filter, bound) != SEEN_OK)
+        fail("no memory for a bitmap of this bound");
+    return add_them(job);
+}
+
+struct copying {
+    seen_filter *to;
+    seen_hash ids[1024];
+    size_t n;
+};
+
+static bool copy_id(void *ctx, uint64_t id)
+{
+    struct copying *c = ctx;
+    c->ids[c->n++] = (seen_hash){.lo = id};
+    if (c->n == sizeof c->ids / sizeof *c->ids) {
+        seen_add_many_hashed(c->to, c->ids, c->n, NULL);
+        c->n = 0;
+    }
+    return true;
+}
+
+static void cut_bitmap(void)
+{
+    struct copying copy = {0};
+    seen_bitmap *all;
+    size_t len;
+    spec.bits = largest + 1;
+    if (spec.bits == bound) return;
+    if (seen_new(&copy.to, &spec) != SEEN_OK) fail("out of memory");
+    seen_save(filter, 0, NULL, 0, &len);
+    void *bytes = must_have(malloc(len));
+    if (seen_save(filter, 0, bytes, len, &len) != SEEN_OK ||
+        seen_bitmap_load(&all, bytes, len, NULL) != SEEN_OK)
+        fail("out of memory");
+    free(bytes);
+    seen_bitmap_each(all, copy_id, &copy);
+    seen_add_many_hashed(copy.to, copy.ids, copy.n, NULL);
+    seen_bitmap_free(all);
+    seen_free(filter);
+    filter = copy.to;
+}
+
+/* ---- Kinds that need all keys at once ----------------------------------- */
+
+static struct {
+    char *bytes; /* of all keys, one after the other */
+    size_t len, cap;
+    size_t *ends; /* of each key, in them */
+    size_t n, room;
+} heap;
+
+static size_t heap_up(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    for (size_t i = 0; i < c->n; i++) {
+        const seen_key *key = &c->keys[i];
+        if (key->len > heap.cap - heap.len) {
+            heap.cap = 2 * heap.cap + key->len + (1 << 20);
+            heap.bytes = must_have(realloc(heap.bytes, heap.cap));
+        }
+        if (heap.n == heap.room) {
+            heap.room = 2 * heap.room + 4096;
+            heap.ends =
+                must_have(realloc(heap.ends, heap.room * sizeof *heap.ends));
+        }
+        if (key->len) memcpy(heap.bytes + heap.len, key->data, key->len);
+        heap.ends[heap.n++] = heap.len += key->len;
+        job->answers[i] = false;
+    }
+    return c->n;
+}
+
+static void build_at_once(void)
+{
+    seen_key *keys = must_have(malloc((heap.n + 1) * sizeof *keys));
+    for (size_t i = 0, from = 0; i < heap.n; from = heap.ends[i++])
+        keys[i] = (seen_key){heap.bytes + from, heap.ends[i] - from};
+    seen_status s = seen_build(&filter, &spec, keys, heap.n);
+    if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
+    free(keys);
+    free(heap.bytes);
+    free(heap.ends);
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static void build(void)
+{
+    bool at_once = spec.kind == SEEN_FUSE;
+    bool grows = spec.kind == SEEN_BITMAP && !spec.bits;
+    bool counts = spec.kind == SEEN_CUCKOO;
+    if (grows) spec.bits = FIRST_BOUND;
+    if (at_once) { /* a mistake shows before the keys are read */
+        seen_spec some = spec;
+        some.items = wish.items ? wish.items : 1;
+        plan_or_fail(&some, "--bits");
+    } else {
+        make_filter();
+    }
+    run_flow(&(struct flow){.prepare = at_once ? NULL : hash_them,
+                            .ask = at_once  ? heap_up
+                                   : grows  ? add_and_grow
+                                   : counts ? add_distinct
+                                            : add_them,
+                            .found = "repeats",
+                            .silent = true,
+                            .threads = opt.threads});
+    if (at_once) build_at_once();
+    if (grows) cut_bitmap();
+    seen_free(met);
+}
+
+static void report_json(const seen_info *info, FILE *to)
+{
+    struct json j = {.to = to};
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", opt.output);
+    json_text(&j, "kind", seen_kind_name(info->kind));
+    json_number(&j, "lines", (double)tally.lines);
+    json_number(&j, "items", (double)info->items);
+    json_number(&j, "capacity", (double)info->capacity);
+    json_number(&j, "fpp", info->fpp);
+    json_number(&j, "fpp_now", info->fpp_now);
+    json_number(&j, "bits", (double)info->bits);
+    json_number(&j, "hashes", info->hashes);
+    json_number(&j, "bytes", (double)info->bytes);
+    json_bool(&j, "keyed", info->flags & SEEN_KEYED);
+    json_number(&j, "seconds", seconds_running());
+    json_close(&j, '}');
+}
+
+static void report_text(const seen_info *info)
+{
+    char lines[UNIT_TEXT], items[UNIT_TEXT], size[UNIT_TEXT], rate[UNIT_TEXT];
+    char planned[UNIT_TEXT];
+    note("%s: %s filter of %s: %s lines, %s keys, rate %s", opt.output,
+         seen_kind_name(info->kind), show_size(size, (double)info->bytes),
+         show_count(lines, (double)tally.lines),
+         show_count(items, (double)info->items),
+         info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
+    if (info->fpp_now > info->fpp && info->capacity &&
+        info->items > info->capacity)
+        note("%s: has more keys than the %s it was planned for: use a larger "
+             "-n",
+             opt.output, show_count(planned, (double)info->capacity));
+}
+
+static void report(bool to_stdout)
+{
+    seen_info info;
+    if (opt.quiet && !opt.json) return;
+    seen_info_of(filter, &info);
+    if (opt.json)
+        report_json(&info, to_stdout ? stderr : stdout);
+    else
+        report_text(&info);
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *path = output_path(opt.output);
+    spec = wished_spec();
+    if (spec.kind == SEEN_BITMAP && !key_format.hex) key_format.u64 = true;
+    check_key_format();
+    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    spec.key = new_secret();
+    if (spec.key) spec.flags = SEEN_KEYED;
+
+    open_flow(operands, n, false, opt.quiet);
+    settle_items(operands, n);
+    build();
+    save_filter(path, filter, wish.secret_file);
+    report(!path);
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen build -o urls.seen urls.txt",
+    "a filter of all lines of a file, wrong for one other line in 1000",
+    "mysql -BNe 'select id from users' | seen build -n 100M -p 1e-4 -o "
+    "ids.seen",
+    "from a pipe: say how many keys will come",
+    "seen build --kind fuse -o - banned.txt | ssh web 'cat > banned.seen'",
+    "the smallest filter of a list that is finished",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, wish_options,
+                                              key_options, NULL};
+
+const struct verb verb_build = {
+    .name = "build",
+    .summary = "make a filter of lines, into a file",
+    .operands = "-o FILE [INPUT...]",
+    .text =
+        "The filter is written beside FILE and renamed: there is the old one "
+        "or\n"
+        "the new one, whatever happens. Without -n the lines of regular files\n"
+        "are counted first. Keys of a bitmap are decimal numbers, and without\n"
+        "--bits its bound is the largest of them plus one.\n"
+        "\n"
+        "--keyed makes a random secret and stores it in the file. With\n"
+        "--secret-file it is kept apart, in FILE: 32 hex digits or 16 bytes,\n"
+        "made if the file is not there, and needed to open the filter.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};
