@@ -1,0 +1,192 @@
+/*
+ * cmd_add.c - seen add: lines into a filter file, durably.
+ *
+ * A batch of keys is in the journal, on disk, before the filter has them; then
+ * they are acknowledged. So --ack tells the truth also to who pulls the plug.
+ */
+#include "flow.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <string.h>
+
+static struct {
+    uint64_t batch;
+    bool ack, quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {0, "batch", "N", OPTION_COUNT, &opt.batch,
+     "sync to disk after at most N keys (default 65536)"},
+    {0, "ack", NULL, OPTION_FLAG, &opt.ack,
+     "print after each batch how many keys are safe on disk"},
+    {0, "json", NULL, OPTION_FLAG, &opt.json,
+     "what was done, as JSON (with --ack: on stderr)"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* One frame of the journal, one sync. */
+#define DEFAULT_BATCH 65536
+
+static struct target target;
+
+static void acknowledge(size_t more)
+{
+    char text[32];
+    int len = snprintf(text, sizeof text, "%llu\n",
+                       (unsigned long long)(tally.lines + more));
+    write_all(text, (size_t)len);
+}
+
+/* One batch. Cuckoo filters count: a key that looks like one that is there must
+ * go in all the same, or it would go when that one is removed. */
+static seen_status add_some(const seen_key *keys, size_t n, bool *known,
+                            size_t *done)
+{
+    if (target.facts.plan.kind != SEEN_CUCKOO)
+        return seen_filter_store_visit_many(target.store, keys, n, known, done);
+    memset(known, false, n);
+    return seen_filter_store_add_many(target.store, keys, n, done);
+}
+
+static size_t add(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t done = 0;
+    while (done < c->n) {
+        size_t now = c->n - done, part;
+        if (now > opt.batch) now = (size_t)opt.batch;
+        seen_status s =
+            add_some(c->keys + done, now, job->answers + done, &part);
+        done += part;
+        if (s != SEEN_OK) {
+            blame_target(&target, s, c);
+            break;
+        }
+        if (opt.ack) acknowledge(done);
+    }
+    return done;
+}
+
+static seen_info before, after;
+
+static void close_file(void)
+{
+    seen_info_of(target.filter, &after);
+    close_target(&target);
+}
+
+/* ---- Which file --------------------------------------------------------- */
+
+static void open_file(const char *name)
+{
+    bool exists = find_target(&target, name);
+    seen_spec spec = wished_spec();
+    if (!exists && !wish_given())
+        fail("%s: no such file; add -n ITEMS -p RATE to make it", name);
+    if (!exists && spec.kind == SEEN_BITMAP && !key_format.hex)
+        key_format.u64 = true;
+    check_key_format();
+    if (exists && target.facts.plan.kind == SEEN_FUSE)
+        fail("%s: is of kind fuse, which takes no new keys: build it again",
+             name);
+    if (!exists && spec.kind == SEEN_FUSE)
+        fail("--kind fuse: is made from all its keys at once: use seen build");
+    if (exists) must_agree(name, &target.facts, &spec);
+    write_target(&target, SEEN_STORE_DURABLE, exists ? NULL : &spec);
+    if (!opt.quiet && !opt.json) note_recovery(&target);
+    seen_info_of(target.filter, &before);
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static uint64_t added(void)
+{
+    return tally.lines - tally.found;
+}
+
+static void report_json(FILE *to)
+{
+    struct json j = {.to = to};
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", target.name);
+    json_bool(&j, "created", target.report.created);
+    json_number(&j, "lines", (double)tally.lines);
+    json_number(&j, "new", (double)added());
+    json_number(&j, "items", (double)after.items);
+    json_number(&j, "capacity", (double)after.capacity);
+    json_number(&j, "fpp_now", after.fpp_now);
+    json_number(&j, "recovered", (double)target.report.recovered_keys);
+    json_number(&j, "seconds", seconds_running());
+    json_close(&j, '}');
+}
+
+static void report_text(void)
+{
+    char lines[UNIT_TEXT], new[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
+    char planned[UNIT_TEXT];
+    note("%s: %s%s lines, %s of them new; %s keys in all", target.name,
+         target.report.created ? "created; " : "",
+         show_count(lines, (double)tally.lines),
+         show_count(new, (double)added()),
+         show_count(items, (double)after.items));
+    if (after.capacity && after.items > after.capacity)
+        note("%s: was planned for %s keys: the rate has risen to %s",
+             target.name, show_count(planned, (double)after.capacity),
+             show_rate(rate, after.fpp_now));
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *name = target_operand(operands, n);
+    if (strcmp(name, "-") == 0)
+        fail("stdin can only be read: expected a filter file");
+    if (!opt.batch) opt.batch = DEFAULT_BATCH;
+    open_flow(operands + 1, n - 1, false, opt.quiet);
+    open_file(name);
+    run_flow(&(struct flow){
+        .ask = add, .close = close_file, .found = "known", .silent = true});
+    if (opt.json)
+        report_json(opt.ack ? stderr : stdout);
+    else if (!opt.quiet)
+        report_text();
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen add seen.filter -n 1e9 -p 0.1% < urls.txt",
+    "remember lines in a file, made for a billion of them if it is not there",
+    "producer | seen add --batch 1000 --ack seen.filter",
+    "learn how many keys would survive a loss of power",
+    "seen add blocked.seen new-*.txt",
+    "more keys for a filter that seen build made",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, wish_options,
+                                              key_options, NULL};
+
+const struct verb verb_add = {
+    .name = "add",
+    .summary = "add lines to a filter file, durably",
+    .operands = "TARGET [INPUT...]",
+    .text = "When it is done, the keys are on disk. If it does not get that "
+            "far, those\n"
+            "of finished batches are in the file and its journal, and whoever "
+            "opens\n"
+            "it next finds them. One writer at a time; readers do not wait. A "
+            "file\n"
+            "that does not exist is made from -n and -p; one that does must "
+            "agree\n"
+            "with them.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

@@ -1,0 +1,126 @@
+/* cmd_remove.c - seen remove: take lines out of a filter file again. */
+#include "flow.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <string.h>
+
+static struct {
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static struct target target;
+
+static size_t remove_them(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    seen_status s = seen_filter_store_remove_many(target.store, c->keys, c->n,
+                                                  job->answers);
+    if (s == SEEN_OK) return c->n;
+    blame_target(&target, s, c);
+    return 0;
+}
+
+static void close_file(void)
+{
+    close_target(&target);
+}
+
+/* Refused before the file is opened for writing: nothing is touched. */
+static void must_forget(void)
+{
+    seen_kind kind = target.facts.plan.kind;
+    if (kind == SEEN_CUCKOO || kind == SEEN_BITMAP) return;
+    fail("%s: is of kind %s, which cannot forget single keys; kinds cuckoo and "
+         "bitmap can",
+         target.name, seen_kind_name(kind));
+}
+
+static uint64_t absent(void)
+{
+    return tally.lines - tally.found;
+}
+
+static void report_json(void)
+{
+    struct json j = {.to = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", target.name);
+    json_number(&j, "lines", (double)tally.lines);
+    json_number(&j, "removed", (double)tally.found);
+    json_number(&j, "absent", (double)absent());
+    json_number(&j, "recovered", (double)target.report.recovered_keys);
+    json_number(&j, "seconds", seconds_running());
+    json_close(&j, '}');
+}
+
+static void report_text(void)
+{
+    char removed[UNIT_TEXT], missed[UNIT_TEXT];
+    note("%s: %s keys removed, %s were not there", target.name,
+         show_count(removed, (double)tally.found),
+         show_count(missed, (double)absent()));
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *name = target_operand(operands, n);
+    if (strcmp(name, "-") == 0)
+        fail("stdin can only be read: expected a filter file");
+    open_flow(operands + 1, n - 1, false, opt.quiet);
+    if (!find_target(&target, name)) target_missing(&target);
+    must_forget();
+    check_key_format();
+    write_target(&target, SEEN_STORE_DURABLE, NULL);
+    if (!opt.quiet && !opt.json) note_recovery(&target);
+    run_flow(&(struct flow){.ask = remove_them,
+                            .close = close_file,
+                            .found = "removed",
+                            .silent = true});
+    if (opt.json)
+        report_json();
+    else if (!opt.quiet)
+        report_text();
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen remove sessions.seen ended.txt",
+    "forget the sessions that have ended",
+    "echo 4711 | seen remove ids.bitmap",
+    "one id out of a bitmap",
+    "seen remove -q --hex tokens.seen revoked.txt",
+    "keys in hex, and no note about how many were there",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, key_options,
+                                              secret_options, NULL};
+
+const struct verb verb_remove = {
+    .name = "remove",
+    .summary = "take lines out of a filter file",
+    .operands = "TARGET [INPUT...]",
+    .text =
+        "For filters of kind cuckoo and bitmap. A note says how many lines "
+        "were\n"
+        "not there. Remove from a cuckoo filter only what was added to it:\n"
+        "another key may have left the same fingerprint, would go in its "
+        "place,\n"
+        "and be wrongly missing from then on. Bitmaps are exact.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# test_kill.sh - kill -9 at any moment: nothing that was acknowledged is lost.
+#
+#   test_kill.sh SEEN [ROUNDS]    50 rounds by default
+#
+# `seen add --ack` prints how many keys are on disk; whatever number could be
+# read when it died, so many keys must be there. `seen uniq --state` prints lines;
+# every line that came out whole must be known. Readers look on all the time.
+# (That a loss of power does no harm either is for tests/fault and the simulated
+# disk: a killed process leaves the page cache behind.)
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+rounds=${2:-50}
+RANDOM=4711
+
+# A moment between 0 and 60 milliseconds.
+moment() { sleep "0.0$((RANDOM % 6))$((RANDOM % 10))"; }
+
+acknowledged=0 recovered=0
+"$seen" add -q blocked -n 10M -p 1e-6 /dev/null
+"$seen" add -q cuckoo --kind cuckoo -n 1M -p 1e-6 /dev/null
+"$seen" add -q set --kind set /dev/null
+for round in $(seq 1 "$rounds"); do
+  case $((round % 3)) in 0) f=blocked ;; 1) f=cuckoo ;; 2) f='set' ;; esac
+  seq -f "round $round key %.0f" 1 20000 >keys
+  batch=$((1 + RANDOM % 3 * 50))
+  "$seen" add -q --ack --batch $batch $f keys >ack 2>/dev/null &
+  pid=$!
+  moment
+  "$seen" check -c $f keys >/dev/null; [ $? -le 1 ] || wrong "a reader in between"
+  kill -KILL $pid 2>/dev/null; wait $pid 2>/dev/null
+  # The last line may have been cut off.
+  n=$(head -n "$(wc -l <ack)" ack | tail -n 1)
+  n=${n:-0}
+  acknowledged=$((acknowledged + n))
+  head -n "$n" keys >promised
+  run "$seen" check -v $f promised
+  expect; [ -z "$out" ] || wrong "round $round: acknowledged and lost in $f"
+  cat promised >>"$f.all"
+  run "$seen" verify $f; expect_code 0
+  [[ $out == *journal* ]] && recovered=$((recovered + 1))
+done
+for f in blocked cuckoo set; do
+  run "$seen" add -q $f /dev/null; expect_code 0
+  run "$seen" verify $f; expect_out "$f: good"
+  run "$seen" check -v $f $f.all; expect_out ''
+done
+expect; [ "$acknowledged" -gt 0 ] && [ "$recovered" -gt 0 ] || wrong "no round was interrupted on the way"
+
+for round in $(seq 1 $((rounds / 5 + 1))); do
+  seq -f "line %.0f of $round" 1 1000000 >keys
+  "$seen" uniq -q -j $((1 + round % 2)) --state state keys >printed 2>/dev/null &
+  pid=$!
+  moment; moment
+  kill -KILL $pid 2>/dev/null; wait $pid 2>/dev/null
+  head -n "$(wc -l <printed)" printed >whole
+  [ -e state ] || continue
+  run "$seen" uniq -q --state state whole
+  expect_code 0; expect; [ -z "$out" ] || wrong "round $round: printed and not known"
+done
+[ -e state ] && { run "$seen" verify state; expect_code 0; }
+
+echo "$rounds rounds, $acknowledged keys acknowledged, $recovered times recovered"
+finish
