@@ -1,0 +1,224 @@
+/* cmd_info.c - seen info: what a filter is, what is in it, how it is doing. */
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct {
+    bool json;
+} opt;
+
+static const struct option options[] = {
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "the same as JSON"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* ---- What is known ------------------------------------------------------ */
+
+/* Without its secret a filter is known by its header only. */
+static bool opened(const struct target *t)
+{
+    return t->filter != NULL;
+}
+
+static seen_info inspect(struct target *t)
+{
+    seen_info info = {0};
+    if (!t->facts.secret_apart || wish.secret_file) read_target(t);
+    if (opened(t)) {
+        seen_info_of(t->filter, &info);
+        return info;
+    }
+    info.kind = t->facts.plan.kind;
+    info.hashes = t->facts.plan.hashes;
+    info.lines = t->facts.plan.lines;
+    info.capacity = t->facts.plan.items;
+    info.fpp = t->facts.plan.fpp;
+    info.bits = t->facts.plan.bits;
+    info.bytes = t->facts.plan.bytes;
+    info.items = t->facts.items;
+    info.fpp_now = NAN;
+    return info;
+}
+
+static double fill(const seen_info *info)
+{
+    return (double)info->bits_set / (double)info->bits;
+}
+
+static const char *secret_place(const seen_facts *f)
+{
+    return !f->keyed ? "none" : f->secret_apart ? "apart" : "in the file";
+}
+
+/* ---- Text --------------------------------------------------------------- */
+
+static void print_size(const struct target *t, const seen_info *info)
+{
+    char file[UNIT_TEXT], memory[UNIT_TEXT];
+    printf("  size      %s in the file, %s in memory\n",
+           show_size(file, (double)t->facts.bytes),
+           show_size(memory, (double)info->bytes));
+}
+
+static void print_keys(const seen_info *info)
+{
+    char items[UNIT_TEXT], room[UNIT_TEXT], rate[UNIT_TEXT];
+    printf("  keys      %s", show_count(items, (double)info->items));
+    if (info->kind == SEEN_BITMAP)
+        printf(" of the integers below %s\n",
+               show_count(room, (double)info->bits));
+    else if (info->capacity)
+        printf(" of %s, for a rate of %s\n",
+               show_count(room, (double)info->capacity),
+               show_rate(rate, info->fpp));
+    else
+        printf(", and as many as come\n");
+}
+
+static void print_rate(const struct target *t, const seen_info *info)
+{
+    char rate[UNIT_TEXT], bits[UNIT_TEXT];
+    if (!opened(t)) {
+        printf("  rate now  unknown without its secret: add --secret-file\n");
+        return;
+    }
+    printf("  rate now  %s\n",
+           info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
+    printf("  fill      %.1f%% of %s bits\n", 100 * fill(info),
+           show_count(bits, (double)info->bits));
+}
+
+static void print_hash(const struct target *t, const seen_info *info)
+{
+    const seen_plan *p = &t->facts.plan;
+    printf("  hashes    %u in %u cache line%s", info->hashes, info->lines,
+           info->lines == 1 ? "" : "s");
+    if (p->width) printf(", fingerprints of %u bits", p->width);
+    printf("; %s", t->facts.hash);
+    if (t->facts.keyed) printf(", secret %s", secret_place(&t->facts));
+    putchar('\n');
+}
+
+static void print_journal(const struct target *t)
+{
+    char keys[UNIT_TEXT];
+    if (!t->facts.journaled)
+        printf("  journal   none: closed properly\n");
+    else if (!opened(t))
+        printf("  journal   a writer is at work, or died\n");
+    else
+        printf("  journal   %s keys: a writer is at work, or died; the next "
+               "one takes them over\n",
+               show_count(keys, (double)t->report.recovered_keys));
+}
+
+static void print_text(const struct target *t, const seen_info *info)
+{
+    printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
+    print_keys(info);
+    print_rate(t, info);
+    print_hash(t, info);
+    print_size(t, info);
+    print_journal(t);
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static void print_json(struct json *j, const struct target *t,
+                       const seen_info *info)
+{
+    const seen_facts *f = &t->facts;
+    json_open(j, NULL, '{');
+    json_text(j, "file", t->name);
+    json_text(j, "kind", seen_kind_name(info->kind));
+    json_number(j, "items", (double)info->items);
+    json_number(j, "capacity", (double)info->capacity);
+    json_number(j, "fpp", info->fpp);
+    json_number(j, "fpp_now", info->fpp_now);
+    json_number(j, "bits", (double)info->bits);
+    json_number(j, "bits_set", opened(t) ? (double)info->bits_set : NAN);
+    json_number(j, "hashes", info->hashes);
+    json_number(j, "width", f->plan.width);
+    json_number(j, "lines", info->lines);
+    json_text(j, "hash", f->hash);
+    json_bool(j, "keyed", f->keyed);
+    json_text(j, "secret", secret_place(f));
+    json_number(j, "file_bytes", (double)f->bytes);
+    json_number(j, "bytes", (double)info->bytes);
+    json_bool(j, "journal", f->journaled);
+    json_number(j, "journal_keys", (double)t->report.recovered_keys);
+    json_number(j, "torn_bytes", (double)t->report.torn_bytes);
+    json_close(j, '}');
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static void print_all(struct target *targets, size_t n)
+{
+    struct json j = {.to = stdout};
+    if (opt.json) {
+        json_open(&j, NULL, '{');
+        json_open(&j, "filters", '[');
+    }
+    for (size_t i = 0; i < n; i++) {
+        work_on(targets[i].name);
+        seen_info info = inspect(&targets[i]);
+        work_on(NULL);
+        if (opt.json)
+            print_json(&j, &targets[i], &info);
+        else
+            print_text(&targets[i], &info);
+        close_target(&targets[i]);
+    }
+    if (opt.json) {
+        json_close(&j, ']');
+        json_close(&j, '}');
+    }
+}
+
+static int run(char **operands, size_t n)
+{
+    if (n == 0) fail("TARGET is missing: expected filter files, or -");
+    struct target *targets = must_have(calloc(n, sizeof *targets));
+    for (size_t i = 0; i < n; i++)
+        if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
+    start_work(false);
+    print_all(targets, n);
+    end_progress();
+    free(targets);
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen info urls.seen",
+    "kind, parameters, keys, current rate, size, journal",
+    "seen info --json *.seen | jq '.filters[] | select(.fpp_now > .fpp).file'",
+    "which filters hold more than they were made for?",
+    "seen build -n 1e6 -o - keys.txt | seen info -",
+    "a filter that comes through a pipe",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, secret_options, NULL};
+
+const struct verb verb_info = {
+    .name = "info",
+    .summary = "what a filter is, and how it is doing",
+    .operands = "TARGET...",
+    .text = "Reads every bit of a filter to tell its current rate, but checks "
+            "nothing:\n"
+            "that is what seen verify is for. A filter whose secret is kept "
+            "apart is\n"
+            "described as far as its header goes.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

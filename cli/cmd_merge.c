@@ -1,0 +1,210 @@
+/* cmd_merge.c - seen merge: one filter with the keys of several. */
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *output;
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
+     "write the union here, maybe over one of them; - is stdout"},
+    {0, "json", NULL, OPTION_FLAG, &opt.json,
+     "what came out, as JSON (with -o -: on stderr)"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no notes on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+/* ---- Why not ------------------------------------------------------------ */
+
+__attribute__((noreturn)) static void differ(const struct target *a,
+                                             const struct target *b,
+                                             const char *what, double x,
+                                             double y)
+{
+    char left[UNIT_TEXT], right[UNIT_TEXT];
+    fail("%s and %s differ in their %s: %s against %s", a->name, b->name, what,
+         show_count(left, x), show_count(right, y));
+}
+
+__attribute__((noreturn)) static void say_difference(const struct target *a,
+                                                     const struct target *b)
+{
+    const seen_facts *f = &a->facts, *g = &b->facts;
+    const seen_plan *p = &f->plan, *q = &g->plan;
+    if (p->kind != q->kind)
+        fail("%s and %s differ in their kind: %s against %s", a->name, b->name,
+             seen_kind_name(p->kind), seen_kind_name(q->kind));
+    if (strcmp(f->hash, g->hash) != 0)
+        fail("%s and %s differ in their hash: %s against %s%s", a->name,
+             b->name, f->hash, g->hash,
+             f->keyed != g->keyed ? " (one is keyed, the other is not)" : "");
+    if (p->bits != q->bits)
+        differ(a, b, "bits", (double)p->bits, (double)q->bits);
+    if (p->hashes != q->hashes) differ(a, b, "hashes", p->hashes, q->hashes);
+    if (p->width != q->width)
+        differ(a, b, "bits of a fingerprint", p->width, q->width);
+    if (p->items != q->items)
+        differ(a, b, "planned keys", (double)p->items, (double)q->items);
+    if (f->keyed)
+        fail("%s and %s have different secrets: only keyed filters with the "
+             "same secret can be merged",
+             a->name, b->name);
+    fail("%s and %s differ in the seed of their hash", a->name, b->name);
+}
+
+static void must_merge(const struct target *a, const struct target *b,
+                       seen_status status)
+{
+    if (status == SEEN_OK) return;
+    if (status == SEEN_MISMATCH) say_difference(a, b);
+    if (status == SEEN_UNSUPPORTED)
+        fail("%s: filters of kind %s cannot be merged: build one from all the "
+             "keys",
+             b->name, seen_kind_name(b->facts.plan.kind));
+    fail("%s: %s", b->name, seen_strerror(status));
+}
+
+/* ---- The union ---------------------------------------------------------- */
+
+static seen_filter *copy_of(const seen_filter *f)
+{
+    seen_filter *copy;
+    if (seen_copy(&copy, f, NULL) != SEEN_OK) fail("out of memory");
+    return copy;
+}
+
+/* Bitmaps are merged below the largest of their bounds. */
+static seen_status merge_bitmaps(seen_filter *into, const struct target *t,
+                                 uint64_t bound)
+{
+    seen_filter *copy = copy_of(t->filter);
+    seen_status status = seen_reserve(copy, bound);
+    if (status == SEEN_OK) status = seen_merge(into, copy, SEEN_UNION);
+    seen_free(copy);
+    return status;
+}
+
+static uint64_t largest_bound(const struct target *targets, size_t n)
+{
+    uint64_t bound = 0;
+    for (size_t i = 0; i < n; i++)
+        if (targets[i].facts.plan.kind == SEEN_BITMAP &&
+            targets[i].facts.plan.bits > bound)
+            bound = targets[i].facts.plan.bits;
+    return bound;
+}
+
+static seen_filter *merge(struct target *targets, size_t n)
+{
+    uint64_t bound = largest_bound(targets, n);
+    seen_filter *into = NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct target *t = &targets[i];
+        work_on(t->name);
+        read_target(t);
+        if (i == 0) {
+            into = copy_of(t->filter);
+            if (bound) must_merge(t, t, seen_reserve(into, bound));
+        } else if (t->facts.plan.kind == SEEN_BITMAP) {
+            must_merge(&targets[0], t, merge_bitmaps(into, t, bound));
+        } else {
+            must_merge(&targets[0], t, seen_merge(into, t->filter, SEEN_UNION));
+        }
+        close_target(t);
+    }
+    return into;
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static void report_json(const seen_info *info, FILE *to, size_t n)
+{
+    struct json j = {.to = to};
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", opt.output);
+    json_number(&j, "merged", (double)n);
+    json_text(&j, "kind", seen_kind_name(info->kind));
+    json_number(&j, "items", (double)info->items);
+    json_number(&j, "capacity", (double)info->capacity);
+    json_number(&j, "fpp", info->fpp);
+    json_number(&j, "fpp_now", info->fpp_now);
+    json_number(&j, "bytes", (double)info->bytes);
+    json_close(&j, '}');
+}
+
+static void report_text(const seen_info *info, size_t n)
+{
+    char items[UNIT_TEXT], rate[UNIT_TEXT], planned[UNIT_TEXT];
+    note("%s: %zu filters, about %s keys, rate %s", opt.output, n,
+         show_count(items, (double)info->items),
+         info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
+    if (info->capacity && info->items > info->capacity)
+        note("%s: was planned for %s keys: build a larger one to keep the rate",
+             opt.output, show_count(planned, (double)info->capacity));
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *path = output_path(opt.output);
+    bool apart = false;
+    if (n < 2) fail("nothing to merge: expected at least two filter files");
+    struct target *targets = must_have(calloc(n, sizeof *targets));
+    for (size_t i = 0; i < n; i++) {
+        if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
+        apart = apart || targets[i].facts.secret_apart;
+    }
+    start_work(opt.quiet);
+    seen_filter *all = merge(targets, n);
+    save_filter(path, all, apart);
+    end_progress();
+
+    seen_info info;
+    seen_info_of(all, &info);
+    if (opt.json)
+        report_json(&info, path ? stdout : stderr, n);
+    else if (!opt.quiet)
+        report_text(&info, n);
+    finish_output();
+    seen_free(all);
+    free(targets);
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen merge -o all.seen monday.seen tuesday.seen",
+    "whatever is in one of them is in all.seen",
+    "seen merge -o all.seen all.seen today.seen",
+    "add today's filter to the one that is there",
+    "seen merge --secret-file key -o all.seen a.seen b.seen",
+    "keyed filters, made with the same secret",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, secret_options, NULL};
+
+const struct verb verb_merge = {
+    .name = "merge",
+    .summary = "one filter with the keys of several",
+    .operands = "-o FILE A B...",
+    .text =
+        "The result is exactly the filter that all the keys would have made.\n"
+        "Kind, bits and hashes must agree, so make filters that shall be "
+        "merged\n"
+        "with the same -n and -p. Keyed filters can be merged only if they "
+        "have\n"
+        "the same secret: make them with the same --secret-file. Bitmaps are\n"
+        "merged below the largest of their bounds.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

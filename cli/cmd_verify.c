@@ -1,0 +1,128 @@
+/* cmd_verify.c - seen verify: is a filter file what was written? */
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "target.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "the verdicts as JSON"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "print only the files that are bad"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+struct verdict {
+    const char *name;
+    bool good;
+    seen_store_report report;
+};
+
+static struct verdict judge(const char *name)
+{
+    struct verdict v = {.name = name};
+    if (strcmp(name, "-") != 0) {
+        char *path = real_name(name);
+        v.good = seen_file_verify(path, &v.report) == SEEN_OK;
+        free(path);
+        return v;
+    }
+    size_t len;
+    void *bytes = read_stdin(&len);
+    seen_status status = seen_verify(bytes, len);
+    v.name = "stdin";
+    v.good = status == SEEN_OK;
+    if (!v.good)
+        snprintf(v.report.problem, sizeof v.report.problem, "%s",
+                 seen_strerror(status));
+    free(bytes);
+    return v;
+}
+
+static void print_json(struct json *j, const struct verdict *v)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "file", v->name);
+    json_bool(j, "good", v->good);
+    if (!v->good) json_text(j, "problem", v->report.problem);
+    json_bool(j, "journal", v->report.recovered);
+    json_number(j, "journal_keys", (double)v->report.recovered_keys);
+    json_number(j, "torn_bytes", (double)v->report.torn_bytes);
+    json_close(j, '}');
+}
+
+static void print_text(const struct verdict *v)
+{
+    char keys[UNIT_TEXT];
+    if (!v->good)
+        printf("%s: BAD: %s\n", v->name, v->report.problem);
+    else if (!opt.quiet && v->report.recovered)
+        printf("%s: good, with a journal of %s keys\n", v->name,
+               show_count(keys, (double)v->report.recovered_keys));
+    else if (!opt.quiet)
+        printf("%s: good\n", v->name);
+}
+
+static int run(char **operands, size_t n)
+{
+    bool all_good = true;
+    struct json j = {.to = stdout};
+    if (n == 0) fail("FILE is missing: expected filter files, or -");
+    start_work(opt.quiet);
+    if (opt.json) {
+        json_open(&j, NULL, '{');
+        json_open(&j, "files", '[');
+    }
+    for (size_t i = 0; i < n; i++) {
+        work_on(operands[i]);
+        struct verdict v = judge(operands[i]);
+        work_on(NULL);
+        all_good = all_good && v.good;
+        if (opt.json)
+            print_json(&j, &v);
+        else
+            print_text(&v);
+    }
+    if (opt.json) {
+        json_close(&j, ']');
+        json_close(&j, '}');
+    }
+    end_progress();
+    finish_output();
+    return all_good ? EXIT_DONE : EXIT_ERROR;
+}
+
+static const char *const examples[] = {
+    "seen verify *.seen",
+    "compare every byte of these files with their checksums",
+    "seen verify -q /srv/filters/*.seen || alert",
+    "say nothing unless something is wrong",
+    "ssh host cat big.seen | seen verify -",
+    "a filter that comes through a pipe",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, NULL};
+
+const struct verb verb_verify = {
+    .name = "verify",
+    .summary = "compare filter files with their checksums",
+    .operands = "FILE...",
+    .text =
+        "A flipped bit in a filter can be a wrong \"never\" that nobody "
+        "notices.\n"
+        "Every block of a file has a checksum, and so has every entry of a\n"
+        "journal; here all of them are compared. Needs no secret. Exit code "
+        "2 if\n"
+        "any file is bad.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

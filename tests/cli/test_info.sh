@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# test_info.sh - seen info: what a filter is, and how it is doing.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+seq 1 1000 >keys
+expect_line() { expect; grep -qxE "  $1" .out || wrong "expected a line: $1"; }
+
+"$seen" build -q -p 1% -o blocked keys
+run "$seen" info blocked; expect_code 0; expect_silent
+expect_line 'kind      blocked'
+expect_line 'keys      [0-9,]+ of 1,000, for a rate of 0.9[0-9]+%'
+expect_line 'rate now  0.[0-9]+%'
+expect_line 'fill      [0-9.]+% of 10,240 bits'
+expect_line 'hashes    8 in 1 cache line; xxh3-64'
+expect_line 'size      [0-9.]+ kB in the file, 1.49 kB in memory'
+expect_line 'journal   none: closed properly'
+run "$seen" info --json blocked; expect_silent
+for pair in 'file "blocked"' 'kind "blocked"' 'capacity 1000' 'bits 10240' 'hashes 8' 'lines 1' 'width 0' \
+  'hash "xxh3-64"' 'keyed false' 'secret "none"' 'journal false' "file_bytes $(stat -c %s blocked)"; do
+  expect_json "${pair%% *}" "${pair#* }"
+done
+"$seen" build -q --kind cuckoo -o cuckoo keys
+run "$seen" info cuckoo; expect_line 'hashes    8 in 2 cache lines, fingerprints of 13 bits; xxh3-64'
+run "$seen" info --json cuckoo; expect_json width 13
+"$seen" build -q --kind set -o set keys
+run "$seen" info set; expect_line 'keys      1,000, and as many as come'
+"$seen" build -q --kind bitmap -o bitmap keys
+run "$seen" info bitmap; expect_line 'keys      1,000 of the integers below 1,001'; expect_line 'rate now  0'
+"$seen" build -q --kind fuse -o fuse keys; "$seen" build -q --kind bloom -o bloom keys
+run "$seen" info blocked cuckoo set bitmap fuse bloom; expect_code 0
+expect; [ "$(grep -c '^[a-z]' .out)" -eq 6 ] || wrong "six filters"
+run "$seen" info --json blocked set; expect; [ "$(grep -c '"file"' .out)" -eq 2 ] || wrong "two filters as JSON"
+
+# ---- Secrets ----------------------------------------------------------------
+
+"$seen" build -q --keyed -o keyed keys
+run "$seen" info keyed; expect_line 'hashes    8 in 1 cache line; siphash-1-3-128, secret in the file'
+"$seen" build -q --secret-file key -o apart keys
+run "$seen" info apart; expect_code 0
+expect_line 'kind      blocked'
+expect_line 'rate now  unknown without its secret: add --secret-file'
+expect_line 'hashes    8 in 1 cache line; siphash-1-3-128, secret apart'
+run "$seen" info --json apart; expect_json secret '"apart"'; expect_json fpp_now null; expect_json bits_set null
+run "$seen" info --secret-file key apart; expect_line 'rate now  0.[0-9]+%'
+echo 00112233445566778899aabbccddeeff >other
+run "$seen" info --secret-file other apart; expect_failure "the secret in other is another one"
+expect; [ "$("$seen" info - <apart | grep -c 'unknown without its secret')" -eq 1 ] || wrong "apart, from stdin"
+
+# ---- Overfull, from stdin, with a journal -----------------------------------
+
+"$seen" build -q -n 100 -p 1% -o full keys
+run "$seen" info --json full; expect; [ "$(sed -n 's/.*"fpp_now": \([0-9.]*\),/\1/p' .out | cut -c 1-3)" != 0.0 ] || wrong "the rate of an overfull filter"
+run bash -c "'$seen' info - <blocked"; expect_line 'kind      blocked'; expect; [[ $out == stdin* ]] || wrong "the name of stdin"
+mkfifo slow
+"$seen" add -q blocked slow &
+pid=$!
+exec 3>slow
+echo new >&3; echo new >one
+wait_for "$seen" check -q blocked one
+run "$seen" info blocked; expect_line 'journal   1 keys: a writer is at work, or died; the next one takes them over'
+run "$seen" info --json blocked; expect_json journal true; expect_json journal_keys 1
+kill -KILL $pid; wait $pid 2>/dev/null; exec 3>&-
+run "$seen" info blocked; expect_line 'journal   1 keys: a writer is at work, or died; the next one takes them over'
+
+# ---- Mistakes ---------------------------------------------------------------
+
+run "$seen" info; expect_failure "TARGET is missing"
+run "$seen" info blocked nowhere; expect_failure "nowhere: no such file"
+run "$seen" info keys; expect_failure "keys:"
+run "$seen" info .; expect_failure ".: is not a regular file"
+run "$seen" info redis://host/x; expect_failure "servers are not supported yet"
+run bash -c "'$seen' info blocked >/dev/full"; expect_code 2; expect_err "No space left"
+run "$seen" info --help; expect_code 0
+
+finish

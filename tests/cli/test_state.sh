@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# test_state.sh - seen uniq --state: what one run has printed, no later one does.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+seq 1 1000 >first; seq 501 1500 >second; seq 1001 1500 >fresh
+
+# ---- Created when missing, continued otherwise ------------------------------
+
+run "$seen" uniq --state s first; expect_code 0; expect_silent; expect; cmp -s .out first || wrong "the first run"
+run "$seen" uniq --state s second; expect; cmp -s .out fresh || wrong "the second run"
+run "$seen" uniq --state s first second; expect_code 0; expect_out ''
+run "$seen" uniq -d -c --state s first; expect_out 1000
+run "$seen" info --json s; expect_json kind '"set"'; expect_json items 1500; expect_json journal false
+run "$seen" verify s; expect_code 0
+expect; [ -z "$(find . -name '*journal*')" ] || wrong "a journal after closing"
+printf 'x\nX\nx\n' >repeats
+run "$seen" uniq --state s repeats; expect_out $'x\nX' # repeats within one chunk, too
+run "$seen" uniq --json --state s first; expect_json known_before 1502 err; expect_json state '"s"' err
+run "$seen" check -qv s first; expect_code 1 # it is a filter like any other
+"$seen" build -q --kind set -o made first
+run "$seen" uniq --state made second; expect; cmp -s .out fresh || wrong "what build made"
+
+# In every mode, with any number of threads, in three pieces.
+awk 'BEGIN { srand(7); for (i = 0; i < 300000; i++) print "line " int(rand() * 90000) }' >random
+awk '!s[$0]++' random >wanted
+for mode in "" "-j2" "-j5" "-n 1M -p 1e-9" "-n 1M -p 1e-9 -j3" "-p 1e-9 -M 2MB" "-n 1M" "--keyed" "--line-buffered"; do
+  rm -f t; : >got
+  for piece in 1 2 3; do
+    # shellcheck disable=SC2086
+    split -n "l/$piece/3" random | "$seen" uniq -q --state t $mode >>got || wrong "mode '$mode', piece $piece"
+  done
+  expect; cmp -s got wanted || wrong "mode '$mode' in three pieces prints other lines than awk"
+done
+
+# ---- Filters ----------------------------------------------------------------
+
+run "$seen" uniq --state f -n 10000 -p 1% first; expect_err "of 10,000 distinct lines expect to lose"
+run "$seen" uniq --state f first; expect_out ''; expect_silent
+for same in "-n 10000 -p 1%" "-n 10000" "-p 1%"; do
+  # shellcheck disable=SC2086
+  run "$seen" uniq --state f $same first; expect_code 0; expect_out ''
+done
+run "$seen" uniq --state f -n 20000 -p 1% first; expect_failure "f: was made for 10,000 keys, -n says 20,000"
+run "$seen" uniq --state f -p 1e-6 first; expect_failure "f: was made for a rate of"
+run "$seen" uniq --state f -M 1GB -p 1% first; expect_failure "-M says 1 GB"
+run "$seen" uniq --state f --keyed first; expect_failure "f: is not keyed"
+run "$seen" uniq --state s -n 1000 first; expect_failure "s: is a set of fingerprints; -p, -n and -M ask for a Bloom filter"
+run "$seen" uniq --state none -p 1% first; expect_failure "add -n ITEMS"
+expect_no_file none
+seq 1 60000 >many
+run "$seen" uniq -c --state f many; expect_err "10,000 were planned: the rate has risen to"
+run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0
+run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0; expect_out ''
+"$seen" build -q --kind cuckoo -n 5000 -o c first; run "$seen" uniq -c --state c second; expect_out 500
+"$seen" build -q --kind bitmap --bits 2000 -o b first; run "$seen" uniq -c --state b second; expect_out 500
+echo 2000 >beyond; run "$seen" uniq --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
+"$seen" build -q --kind fuse -o u first
+run "$seen" uniq --state u second; expect_failure "u: is of kind fuse, which takes no new keys"
+
+# ---- Secrets ----------------------------------------------------------------
+
+run "$seen" uniq -q --state apart --secret-file key first; expect_code 0; expect_file key
+run "$seen" uniq --state apart first; expect_failure "apart: its secret is kept apart: add --secret-file"
+run "$seen" uniq --state apart --secret-file key second; expect; cmp -s .out fresh || wrong "with its secret"
+run "$seen" uniq --secret-file key first; expect_failure "--secret-file goes with --state"
+
+# ---- Killed on the way ------------------------------------------------------
+
+mkfifo slow
+for signal in TERM HUP KILL; do
+  for threads in 1 3; do
+    rm -f k out
+    "$seen" uniq -q -j $threads --state k <slow >out &
+    pid=$!
+    exec 3>slow
+    cat first >&3
+    all_out() { cmp -s out first; }
+    expect; wait_for all_out || wrong "lines wait"
+    kill -$signal $pid; wait $pid 2>/dev/null; code=$?
+    exec 3>&-
+    expect; [ $code -eq $((128 + $(kill -l $signal))) ] || wrong "the end by $signal"
+    run "$seen" verify k; expect_code 0
+    run "$seen" uniq --state k second
+    expect; cmp -s .out fresh || wrong "after SIG$signal, -j $threads"
+    if [ $signal = KILL ]; then
+      expect_err "k: was not closed last time: 1,000 keys recovered from its journal"
+    else
+      expect_silent
+    fi
+  done
+done
+
+# Errors end it properly: what was printed is remembered, and nothing else is.
+printf 'aa\nbb\nxx\ncc\n' >bad
+for threads in 1 3; do
+  rm -f h
+  run "$seen" uniq -q -j $threads --hex --state h bad; expect_code 2; expect_out $'aa\nbb'; expect_err "bad:3: xx"
+  run "$seen" info --json h; expect_json items 2; expect_json journal false
+done
+run bash -c "'$seen' uniq --state full first >/dev/full"; expect_code 2; expect_err "No space left"
+run "$seen" verify full; expect_code 0
+
+# ---- One at a time, and other mistakes --------------------------------------
+
+"$seen" uniq -q --state s <slow >out &
+exec 3>slow
+echo new >&3
+wait_for test -s out
+run "$seen" uniq --state s first; expect_failure "s: another program is changing it"
+run "$seen" add s first; expect_failure "s: another program is changing it"
+echo new >one; run "$seen" check -c s one; expect_out 1
+exec 3>&-; wait
+run "$seen" uniq --state - first; expect_code 2
+run "$seen" uniq --state first second; expect_failure "first: not a filter file, or damaged"
+run "$seen" uniq --state no/such/place first; expect_code 2; expect_err "no/such/place"
+run "$seen" uniq --state none nowhere; expect_failure "nowhere: No such file"
+expect_no_file none
+run "$seen" uniq --state none --hex --u64 first; expect_failure "exclude each other"
+expect_no_file none
+cp s hurt; flip hurt 3000
+run "$seen" uniq --state hurt first; expect_code 2; expect_err "hurt:"
+ln -s s link; run "$seen" uniq -c --state link first; expect_out 0; expect; [ -L link ] || wrong "the link is gone"
+
+finish

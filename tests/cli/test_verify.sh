@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# test_verify.sh - seen verify: every byte that is damaged is found.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+seq 1 100000 >keys
+for kind in bloom blocked cuckoo fuse set bitmap; do
+  "$seen" build -q --kind $kind -o $kind keys
+done
+run "$seen" verify bloom blocked; expect_code 0; expect_out $'bloom: good\nblocked: good'; expect_silent
+run "$seen" verify -q bloom blocked cuckoo fuse set bitmap; expect_code 0; expect_out ''
+run "$seen" verify --json blocked; expect_json good true; expect_json journal false
+
+# A flipped byte anywhere, of any kind.
+for kind in bloom blocked cuckoo fuse set bitmap; do
+  size=$(stat -c %s $kind)
+  for at in 1030 $((size / 3)) $((size / 2)) $((size - 1)); do
+    cp $kind hurt; flip hurt "$at"
+    run "$seen" verify hurt; expect_code 2; expect; [[ $out == 'hurt: BAD: '* ]] || wrong "byte $at of $kind"
+  done
+  head -c $((size - 1)) $kind >hurt; run "$seen" verify hurt; expect_code 2
+  cp $kind hurt; echo >>hurt; run "$seen" verify hurt; expect_code 2
+done
+size=$(stat -c %s blocked)
+cp blocked hurt; flip hurt $((size - 1))
+run "$seen" verify hurt; expect_out "hurt: BAD: block 2 of 3 (bytes $((1088 + 2 * 65536)) to $((size - 1))) does not match its checksum"
+run "$seen" verify blocked hurt bloom; expect_code 2
+expect; [ "$(wc -l <.out)" -eq 3 ] || wrong "a verdict for each"
+run "$seen" verify -q blocked hurt bloom; expect_code 2; expect; [ "$(wc -l <.out)" -eq 1 ] || wrong "-q"
+run "$seen" verify --json blocked hurt; expect_code 2; expect_json good false; expect_json problem '"block 2'
+
+# From stdin; without the secret; what is no filter.
+run bash -c "'$seen' verify - <blocked"; expect_code 0; expect_out "stdin: good"
+run bash -c "'$seen' verify - <hurt"; expect_code 2; expect; [[ $out == 'stdin: BAD: '* ]] || wrong "stdin"
+"$seen" build -q --secret-file key -o apart keys; run "$seen" verify apart; expect_code 0
+run "$seen" verify nowhere; expect_code 2; expect_out "nowhere: BAD: no such file"
+run "$seen" verify keys; expect_code 2; expect_out "keys: BAD: not a filter file, or damaged"
+run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file"
+: >hollow; run "$seen" verify hollow; expect_code 2
+run "$seen" verify; expect_failure "FILE is missing"
+run bash -c "'$seen' verify blocked >/dev/full"; expect_code 2; expect_err "No space left"
+
+# ---- With a journal ---------------------------------------------------------
+
+mkfifo slow
+"$seen" add -q --batch 100 blocked slow &
+pid=$!
+exec 3>slow
+seq 200001 201000 >&3; seq 201000 201000 >last
+wait_for "$seen" check -q blocked last
+run "$seen" verify blocked; expect_code 0; expect_out "blocked: good, with a journal of 1,000 keys"
+kill -KILL $pid; wait $pid 2>/dev/null; exec 3>&-
+run "$seen" verify --json blocked; expect_json journal true; expect_json journal_keys 1000
+# Damage in the middle of the journal is no torn tail.
+journal=$(echo blocked.journal-*)
+flip "$journal" 300
+run "$seen" verify blocked; expect_code 2; expect; [[ $out == 'blocked: BAD: journal'* ]] || wrong "a damaged journal"
+run "$seen" check blocked last; expect_code 2
+run "$seen" add blocked last; expect_code 2
+flip "$journal" 300
+run "$seen" add blocked last; expect_code 0; expect_err "1,000 keys recovered"
+run "$seen" verify blocked; expect_out "blocked: good"
+run "$seen" verify --help; expect_code 0
+
+finish
