@@ -17,6 +17,7 @@
 #include "filter/filter.h"
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
+#include "seen_allowlist.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,14 +135,38 @@ static seen_spec spec_of(seen_kind kind, bool keyed)
     return spec;
 }
 
-/* For a small filter of each kind, with a secret and without. */
+/* Two members and a stranger are always "maybe". */
+static void list_some(seen_filter *f, seen_kind kind)
+{
+    const uint64_t some[] = {0, 1, TEST_STRANGERS};
+    seen_allowlist *list = NULL;
+    assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t key[8];
+        seen_put_le64(key, test_key_for(kind, some[i]));
+        assert_int_equal(seen_allowlist_add(list, key, 8), SEEN_OK);
+    }
+    assert_int_equal(seen_allow(f, list, SEEN_LISTED_ALWAYS), SEEN_OK);
+    seen_allowlist_free(list);
+}
+
+enum variant {
+    PLAIN,
+    WITH_SECRET,
+    WITH_LIST,
+    VARIANTS
+};
+
+/* For a small filter of each kind: plain, with a secret, with a list. */
 static void each_kind(void (*check)(const seen_filter *f, struct bytes saved))
 {
     seen_kind kind;
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
-        for (int keyed = 0; keyed < 2; keyed++) {
+        for (int variant = PLAIN; variant < VARIANTS; variant++) {
+            bool keyed = variant == WITH_SECRET;
             if (keyed && !test_kind_can(kind, SEEN_KEYED)) continue;
             seen_filter *f = test_filled(spec_of(kind, keyed), 0, MEMBERS);
+            if (variant == WITH_LIST) list_some(f, kind);
             struct bytes saved = save(f);
             check(f, saved);
             free(saved.at);
@@ -617,7 +642,7 @@ static void put_field(uint8_t *header, struct field f, uint64_t value)
  * right or refused. */
 static bool free_to_choose(struct field f)
 {
-    static const uint32_t at[] = {10, 16, 32, 40, 48, 56, 64};
+    static const uint32_t at[] = {10, 16, 32, 40, 48, 50, 56, 64};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         if (f.at == at[i]) return true;
     return false;
@@ -669,7 +694,7 @@ static void pairs_of_lies_are_refused_or_harmless(void **state)
     each_kind(check_pairs);
 }
 
-/* The state is small: every byte of it. */
+/* State and list are small: every byte of them. */
 static void check_states(const seen_filter *f, struct bytes saved)
 {
     (void)f;
@@ -680,8 +705,9 @@ static void check_states(const seen_filter *f, struct bytes saved)
         for (int value = 0; value < 256; value++) {
             struct bytes lie = duplicate(saved);
             lie.at[i] = (uint8_t)value;
-            seen_put_le32(lie.at + EXTRA_CRC_AT,
-                          seen_crc32c(0, lie.at + at, h.state_len));
+            seen_put_le32(
+                lie.at + EXTRA_CRC_AT,
+                seen_crc32c(0, lie.at + at, h.state_len + h.listed_len));
             fix_header(lie.at);
             check_hostile(lie);
             free(lie.at);
@@ -936,6 +962,7 @@ static struct bytes two_headers(const seen_filter *f, uint32_t flags)
     h->epoch = 9;
     h->sequence = 1234;
     seen_native_put(h, b.at + SEEN_HEADER_STRIDE);
+    seen_saved_free(&saved);
     return b;
 }
 
