@@ -207,44 +207,32 @@ static void cut_bitmap(void)
 
 /* ---- Kinds that need all keys at once ----------------------------------- */
 
-static struct {
-    char *bytes; /* of all keys, one after the other */
-    size_t len, cap;
-    size_t *ends; /* of each key, in them */
-    size_t n, room;
-} heap;
+static seen_builder *builder;
 
-static size_t heap_up(struct job *job)
+static size_t gather(struct job *job)
 {
     struct chunk *c = &job->chunk;
-    for (size_t i = 0; i < c->n; i++) {
-        const seen_key *key = &c->keys[i];
-        if (key->len > heap.cap - heap.len) {
-            heap.cap = 2 * heap.cap + key->len + (1 << 20);
-            heap.bytes = must_have(realloc(heap.bytes, heap.cap));
-        }
-        if (heap.n == heap.room) {
-            heap.room = 2 * heap.room + 4096;
-            heap.ends =
-                must_have(realloc(heap.ends, heap.room * sizeof *heap.ends));
-        }
-        if (key->len) memcpy(heap.bytes + heap.len, key->data, key->len);
-        heap.ends[heap.n++] = heap.len += key->len;
-        job->answers[i] = false;
-    }
+    if (seen_builder_add_many(builder, c->keys, c->n) != SEEN_OK)
+        fail("out of memory");
+    memset(job->answers, false, c->n);
     return c->n;
 }
 
-static void build_at_once(void)
+/* A mistake shows before the keys are read. */
+static void make_builder(void)
 {
-    seen_key *keys = must_have(malloc((heap.n + 1) * sizeof *keys));
-    for (size_t i = 0, from = 0; i < heap.n; from = heap.ends[i++])
-        keys[i] = (seen_key){heap.bytes + from, heap.ends[i] - from};
-    seen_status s = seen_build(&filter, &spec, keys, heap.n);
+    seen_spec some = spec;
+    some.items = wish.items ? wish.items : 1;
+    plan_or_fail(&some, "--bits");
+    seen_status s = seen_builder_new(&builder, &spec);
     if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
-    free(keys);
-    free(heap.bytes);
-    free(heap.ends);
+}
+
+static void finish_builder(void)
+{
+    seen_status s = seen_builder_finish(builder, &filter);
+    if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
+    seen_builder_free(builder);
 }
 
 /* ---- Run ---------------------------------------------------------------- */
@@ -255,22 +243,19 @@ static void build(void)
     bool grows = spec.kind == SEEN_BITMAP && !spec.bits;
     bool counts = spec.kind == SEEN_CUCKOO;
     if (grows) spec.bits = FIRST_BOUND;
-    if (at_once) { /* a mistake shows before the keys are read */
-        seen_spec some = spec;
-        some.items = wish.items ? wish.items : 1;
-        plan_or_fail(&some, "--bits");
-    } else {
+    if (at_once)
+        make_builder();
+    else
         make_filter();
-    }
     run_flow(&(struct flow){.prepare = at_once ? NULL : hash_them,
-                            .ask = at_once  ? heap_up
+                            .ask = at_once  ? gather
                                    : grows  ? add_and_grow
                                    : counts ? add_distinct
                                             : add_them,
                             .found = "repeats",
                             .silent = true,
                             .threads = opt.threads});
-    if (at_once) build_at_once();
+    if (at_once) finish_builder();
     if (grows) cut_bitmap();
     seen_free(met);
 }

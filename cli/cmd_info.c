@@ -8,6 +8,7 @@
 #include "units.h"
 
 #include <math.h>
+#include <seen_allowlist.h>
 #include <stdlib.h>
 
 static struct {
@@ -79,7 +80,8 @@ static void print_keys(const seen_info *info)
                show_count(room, (double)info->capacity),
                show_rate(rate, info->fpp));
     else
-        printf(", and as many as come\n");
+        printf(", and as many as come, at a rate of %s\n",
+               show_rate(rate, info->fpp));
 }
 
 static void print_rate(const struct target *t, const seen_info *info)
@@ -119,17 +121,41 @@ static void print_journal(const struct target *t)
                show_count(keys, (double)t->report.recovered_keys));
 }
 
+static void print_list(const struct target *t)
+{
+    seen_listed policy;
+    const seen_allowlist *list =
+        opened(t) ? seen_allowed(t->filter, &policy) : NULL;
+    char keys[UNIT_TEXT];
+    if (list)
+        printf("  list      %s keys that are %s in\n",
+               show_count(keys, (double)seen_allowlist_count(list)),
+               policy == SEEN_LISTED_NEVER ? "never" : "always");
+}
+
 static void print_text(const struct target *t, const seen_info *info)
 {
     printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
     print_keys(info);
     print_rate(t, info);
     print_hash(t, info);
+    print_list(t);
     print_size(t, info);
     print_journal(t);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
+
+static void json_list(struct json *j, const struct target *t)
+{
+    seen_listed policy;
+    const seen_allowlist *list =
+        opened(t) ? seen_allowed(t->filter, &policy) : NULL;
+    if (!list) return;
+    json_number(j, "listed", (double)seen_allowlist_count(list));
+    json_text(j, "listed_keys",
+              policy == SEEN_LISTED_NEVER ? "never in" : "always in");
+}
 
 static void print_json(struct json *j, const struct target *t,
                        const seen_info *info)
@@ -150,6 +176,7 @@ static void print_json(struct json *j, const struct target *t,
     json_text(j, "hash", f->hash);
     json_bool(j, "keyed", f->keyed);
     json_text(j, "secret", secret_place(f));
+    json_list(j, t);
     json_number(j, "file_bytes", (double)f->bytes);
     json_number(j, "bytes", (double)info->bytes);
     json_bool(j, "journal", f->journaled);

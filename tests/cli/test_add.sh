@@ -38,7 +38,7 @@ done
 
 # ---- Every kind -------------------------------------------------------------
 
-for kind in bloom blocked cuckoo set bitmap; do
+for kind in bloom blocked cuckoo scalable set bitmap; do
   case $kind in
     bitmap) how='--bits 2000' ;;
     set) how='' ;;

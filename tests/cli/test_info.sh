@@ -13,7 +13,7 @@ expect_line 'keys      [0-9,]+ of 1,000, for a rate of 0.9[0-9]+%'
 expect_line 'rate now  0.[0-9]+%'
 expect_line 'fill      [0-9.]+% of 10,240 bits'
 expect_line 'hashes    8 in 1 cache line; xxh3-64'
-expect_line 'size      [0-9.]+ kB in the file, 1.49 kB in memory'
+expect_line 'size      [0-9.]+ kB in the file, 1.[0-9]+ kB in memory'
 expect_line 'journal   none: closed properly'
 run "$seen" info --json blocked; expect_silent
 for pair in 'file "blocked"' 'kind "blocked"' 'capacity 1000' 'bits 10240' 'hashes 8' 'lines 1' 'width 0' \
@@ -24,7 +24,9 @@ done
 run "$seen" info cuckoo; expect_line 'hashes    8 in 2 cache lines, fingerprints of 13 bits; xxh3-64'
 run "$seen" info --json cuckoo; expect_json width 13
 "$seen" build -q --kind set -o set keys
-run "$seen" info set; expect_line 'keys      1,000, and as many as come'
+run "$seen" info set; expect_line 'keys      1,000, and as many as come, at a rate of .*'
+"$seen" build -q --kind scalable -o scalable keys
+run "$seen" info scalable; expect_line 'keys      [0-9,]+, and as many as come, at a rate of 0.1%'
 "$seen" build -q --kind bitmap -o bitmap keys
 run "$seen" info bitmap; expect_line 'keys      1,000 of the integers below 1,001'; expect_line 'rate now  0'
 "$seen" build -q --kind fuse -o fuse keys; "$seen" build -q --kind bloom -o bloom keys

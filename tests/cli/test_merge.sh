@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 seq 1 1000 >a.keys; seq 501 1500 >b.keys; seq 3001 3100 >c.keys
 seq 1 1500 >ab.keys; seq 10001 11000 >others
 
-for kind in bloom blocked cuckoo set bitmap; do
+for kind in bloom blocked cuckoo scalable set bitmap; do
   n='-n 5000'; case $kind in bitmap) n='' ;; esac
   for f in a b c; do
     # shellcheck disable=SC2086

@@ -24,7 +24,7 @@ run "$seen" uniq --state made second; expect; cmp -s .out fresh || wrong "what b
 # In every mode, with any number of threads, in three pieces.
 awk 'BEGIN { srand(7); for (i = 0; i < 300000; i++) print "line " int(rand() * 90000) }' >random
 awk '!s[$0]++' random >wanted
-for mode in "" "-j2" "-j5" "-n 1M -p 1e-9" "-n 1M -p 1e-9 -j3" "-p 1e-9 -M 2MB" "-n 1M" "--keyed" "--line-buffered"; do
+for mode in "" "-j2" "-j5" "-n 1M -p 1e-9" "-n 1M -p 1e-9 -j3" "-p 1e-9 -M 2MB" "-n 1M" "-p 1e-9" "-p 1e-9 -j2" "--keyed" "--line-buffered"; do
   rm -f t; : >got
   for piece in 1 2 3; do
     # shellcheck disable=SC2086
@@ -46,8 +46,10 @@ run "$seen" uniq --state f -p 1e-6 first; expect_failure "f: was made for a rate
 run "$seen" uniq --state f -M 1GB -p 1% first; expect_failure "-M says 1 GB"
 run "$seen" uniq --state f --keyed first; expect_failure "f: is not keyed"
 run "$seen" uniq --state s -n 1000 first; expect_failure "s: is a set of fingerprints; -p, -n and -M ask for a Bloom filter"
-run "$seen" uniq --state none -p 1% first; expect_failure "add -n ITEMS"
-expect_no_file none
+# -p alone: a filter that grows.
+run "$seen" uniq --state g -p 1e-6 first; expect_err "filter that grows"; run "$seen" uniq -p 1e-6 --state g second
+expect; cmp -s .out fresh || wrong "a state that grows"
+run "$seen" uniq --state g -p 1e-3 first; expect_failure "g: was made for a rate of"
 seq 1 60000 >many
 run "$seen" uniq -c --state f many; expect_err "10,000 were planned: the rate has risen to"
 run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0
