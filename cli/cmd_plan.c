@@ -12,7 +12,7 @@
 #include <string.h>
 
 static struct {
-    uint64_t items, bits, hashes, memory;
+    uint64_t items, bits, hashes, memory, last, window, generations;
     double rate;
     seen_kind kind;
     bool json;
@@ -27,6 +27,12 @@ static const struct option options[] = {
     {'M', NULL, "MEMORY", OPTION_SIZE, &opt.memory,
      "memory to use, instead of --bits: 64MiB, 1G"},
     {0, "kind", "KIND", OPTION_KIND, &opt.kind, "this kind only"},
+    {0, "last", "N", OPTION_COUNT, &opt.last,
+     "a window that keeps the last N keys"},
+    {0, "window", "TIME", OPTION_TIME, &opt.window,
+     "a window of 500ms, 30m, 5d; -n keys come in one"},
+    {0, "generations", "G", OPTION_COUNT, &opt.generations,
+     "the steps in which a window forgets: 4"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -88,6 +94,12 @@ static struct row plan_kind(seen_kind kind)
                       .bits = opt.bits,
                       .hashes = (uint32_t)opt.hashes};
     if (grows(kind)) spec.bits = spec.hashes = 0;
+    if (kind == SEEN_WINDOW) {
+        /* -n alone means the last n. */
+        spec.last = opt.last || opt.window ? opt.last : opt.items;
+        spec.window_ms = opt.window;
+        spec.generations = (uint32_t)opt.generations;
+    }
     if (grows(kind) && !spec.items)
         row.problem = "needs -n";
     else
@@ -96,11 +108,12 @@ static struct row plan_kind(seen_kind kind)
     return row;
 }
 
-/* A bitmap answers another question, by a bound instead of -n and -p: it is
- * planned for those who ask for it. */
+/* A bitmap answers another question, by a bound instead of -n and -p, and so
+ * does a window: they are planned for those who ask for them. */
 static bool wanted(seen_kind kind)
 {
-    return opt.kind == SEEN_ANY ? kind != SEEN_BITMAP : opt.kind == kind;
+    if (opt.kind != SEEN_ANY) return opt.kind == kind;
+    return kind != SEEN_BITMAP && kind != SEEN_WINDOW;
 }
 
 static size_t plan_all(struct row *rows)
@@ -122,6 +135,7 @@ static void print_wish(const struct row *row)
                show_count(items, (double)row->plan.bits));
         return;
     }
+    if (row->plan.last) printf("the last ");
     printf("%s keys at %s", show_count(items, (double)row->plan.items),
            show_rate(rate, p));
     printf(
@@ -204,6 +218,11 @@ static void print_json(const struct row *rows, size_t n)
         json_number(&j, "hashes", p->hashes);
         json_number(&j, "lines", p->lines);
         json_number(&j, "hash_bits", p->hash_bits);
+        if (p->generations) {
+            json_number(&j, "generations", p->generations);
+            json_number(&j, "last", (double)p->last);
+            json_number(&j, "window_ms", (double)p->window_ms);
+        }
         json_number(&j, "lookups_per_second", lookups_per_second(p));
         json_number(&j, "fpp_at_2x", rate_at(p, 2));
         json_number(&j, "fpp_at_4x", rate_at(p, 4));
@@ -232,6 +251,15 @@ static int run(char **operands, size_t n)
     if (opt.memory && opt.bits) fail("-M and --bits say the same: give one");
     if (opt.memory) opt.bits = bits_within(opt.memory);
     if (opt.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
+    if (opt.generations > UINT32_MAX)
+        fail("--generations: expected at most 63");
+    if (opt.last || opt.window || opt.generations) {
+        if (opt.kind != SEEN_ANY && opt.kind != SEEN_WINDOW)
+            fail("--last, --window and --generations are for windows, not for "
+                 "--kind %s",
+                 seen_kind_name(opt.kind));
+        opt.kind = SEEN_WINDOW;
+    }
 
     struct row rows[MOST_KINDS];
     size_t kinds = plan_all(rows);
@@ -259,6 +287,8 @@ static const char *const examples[] = {
     "the rate that 16 MiB give ten million keys",
     "seen plan -M 1G -p 1/1000 --kind blocked --json",
     "how many keys fit into a gigabyte, for scripts",
+    "seen plan --window 30d -n 5M -p 0.1%",
+    "a window that forgets after 30 days, for 5 million keys a month",
     NULL,
 };
 
@@ -274,7 +304,9 @@ const struct verb verb_plan = {
         "a number of bits per key as well. `lines` is how many cache lines a\n"
         "lookup of a present key reads; lookups/s is the class to expect of "
         "one\n"
-        "core in batches.",
+        "core in batches. A window needs --last, or --window and -n, and -p; "
+        "its\n"
+        "bits a key are for each that it promises to keep.",
     .examples = examples,
     .options = groups,
     .run = run,

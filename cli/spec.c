@@ -51,14 +51,16 @@ bool wish_given(void)
 
 seen_spec wished_spec(void)
 {
-    if ((wish.window_ms || wish.last) && seen_kind_named("window") == SEEN_ANY)
-        fail("--window and --last: this version has no sliding windows");
+    if (wish.window_ms)
+        fail("--window: filter files of this version keep no time; --last "
+             "forgets by count");
     if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
     seen_spec spec = {.items = wish.items,
                       .fpp = wish.rate,
                       .kind = wish.kind,
                       .bits = wish.bits,
-                      .hashes = (uint32_t)wish.hashes};
+                      .hashes = (uint32_t)wish.hashes,
+                      .last = wish.last};
     if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
         spec.fpp = DEFAULT_RATE;
     return spec;
@@ -84,6 +86,7 @@ static bool same_plan(const seen_plan *a, const seen_plan *b)
 static bool keeps_rate(const seen_plan *plan, double rate)
 {
     seen_spec spec = {.kind = plan->kind, .items = plan->items, .fpp = rate};
+    if (plan->kind == SEEN_WINDOW) spec.last = plan->items;
     seen_plan again;
     if (fabs(plan->fpp - rate) <= 1e-9 * rate) return true;
     return seen_plan_for(&spec, &again) == SEEN_OK && same_plan(plan, &again);
@@ -101,6 +104,9 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
     if (wish.kind != SEEN_ANY && wish.kind != is->kind)
         fail("%s: is of kind %s, --kind says %s", name,
              seen_kind_name(is->kind), seen_kind_name(wish.kind));
+    if (wish.last && (is->kind != SEEN_WINDOW || wish.last != is->items))
+        fail("%s: is no window of the last %s keys", name,
+             show_count(a, (double)wish.last));
     if (wish.items && is->kind != SEEN_SET && wish.items != is->items)
         fail("%s: was made for %s keys, -n says %s", name,
              show_count(a, (double)is->items),
@@ -136,8 +142,15 @@ static const char *option_for(const char *word, size_t len,
 {
     const struct {
         const char *field, *option;
-    } names[] = {{"items", "-n"}, {"fpp", "-p"},          {"bits", bits_option},
-                 {"limit", "-M"}, {"hashes", "--hashes"}, {"flags", "--keyed"}};
+    } names[] = {{"items", "-n"},
+                 {"fpp", "-p"},
+                 {"bits", bits_option},
+                 {"limit", "-M"},
+                 {"hashes", "--hashes"},
+                 {"flags", "--keyed"},
+                 {"last", "--last"},
+                 {"window_ms", "--window"},
+                 {"generations", "--generations"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].field) == len &&
             memcmp(names[i].field, word, len) == 0)
@@ -151,7 +164,7 @@ const char *in_options(const char *problem, const char *bits_option)
     size_t len = 0;
     while (*problem && len + 32 < sizeof text) {
         size_t word = 0;
-        while (isalpha((unsigned char)problem[word]))
+        while (isalpha((unsigned char)problem[word]) || problem[word] == '_')
             word++;
         const char *option = option_for(problem, word, bits_option);
         if (option) {

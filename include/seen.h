@@ -84,12 +84,15 @@ SEEN_API const char *seen_strerror(seen_status status);
 /* ---- Plan: from what you want to what it costs -------------------------- */
 
 typedef enum seen_kind {
-    SEEN_ANY = 0,      /* let the planner choose: SEEN_BLOCKED */
+    SEEN_ANY = 0,      /* let the planner choose: SEEN_BLOCKED, or SEEN_WINDOW
+                          where `last` or `window_ms` is given */
     SEEN_BLOOM = 1,    /* classic: k bits anywhere; the smallest that can add */
     SEEN_BLOCKED = 2,  /* k bits in one cache line or a few; the fastest */
     SEEN_CUCKOO = 3,   /* fingerprints; keys of any sort can be removed */
     SEEN_FUSE = 4,     /* built once from all keys; the smallest */
     SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
+    SEEN_WINDOW = 6,   /* forgets: keeps the last so many adds, or what came in
+                          the last so many milliseconds; see seen_advance() */
     SEEN_SET = 7,      /* growing set of 64-bit fingerprints; practically exact,
                          needs to know neither `items` nor `fpp` */
     SEEN_BITMAP = 8    /* exact set of integers below `bits`, one bit each: the
@@ -121,15 +124,25 @@ typedef struct seen_spec {
                        kind that cannot grow within it is SEEN_FULL */
     seen_kind kind;
     uint32_t flags;
-    uint64_t bits;      /* m, where the caller insists; SEEN_BLOCKED uses as
-                           many whole lines of 512 as fit into it */
-    uint32_t hashes;    /* k, where the caller insists */
-    uint32_t reserved0; /* 0 */
-    const uint8_t *key; /* 16 bytes. SEEN_KEYED: the secret, required, see
-                           seen_random_key(). Otherwise: a fixed seed, of which
-                           the first 8 bytes count; NULL = seed 0 */
+    uint64_t bits;        /* m, where the caller insists; SEEN_BLOCKED uses as
+                             many whole lines of 512 as fit into it */
+    uint32_t hashes;      /* k, where the caller insists */
+    uint32_t generations; /* SEEN_WINDOW, see below */
+    const uint8_t *key;   /* 16 bytes. SEEN_KEYED: the secret, required, see
+                             seen_random_key(). Otherwise: a fixed seed, of
+                             which the first 8 bytes count; NULL = seed 0 */
     const seen_allocator *allocator; /* NULL = the C library and the kernel */
-    uint64_t reserved[8];
+
+    /* SEEN_WINDOW needs one of these two, and fpp, the rate of the whole
+     * answer. A key stays while it is among the `last` adds and at most
+     * `window_ms` old; it leaves a generation later at most, which is one of
+     * `generations` equal parts of either (2 to 63 of them, or to 31 with
+     * both; 0 = 4). With `last`, items is not looked at. Without, it is how
+     * many keys a window brings, about as many in each generation: where they
+     * come in bursts, give both, and a `last` above what a window brings. */
+    uint64_t last;
+    uint64_t window_ms;
+    uint64_t reserved[6];
 } seen_spec;
 
 typedef struct seen_plan {
@@ -143,8 +156,12 @@ typedef struct seen_plan {
     uint32_t lines;     /* cache lines read to find a key that is there */
     uint32_t hash_bits; /* 64, or 128 where 64 could not keep the rate */
     uint32_t width;     /* bits of a fingerprint; 0: the kind has none */
-    uint32_t reserved0;
-    uint64_t reserved[3];
+    /* SEEN_WINDOW, as in the spec; fpp is the rate of the worst moment, when
+     * one generation more than `items` keys is still there. */
+    uint32_t generations;
+    uint64_t last;
+    uint64_t window_ms;
+    uint64_t reserved[1];
 } seen_plan;
 
 /* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and
@@ -197,8 +214,9 @@ SEEN_API void seen_free(seen_filter *f);
 SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
 
 /* Remember a key. Adding it again is harmless, except to SEEN_CUCKOO, which
- * counts it twice. On any error the filter is exactly as it was. SEEN_INVALID:
- * SEEN_BITMAP, a key that is no integer below its bound. */
+ * counts it twice, and keeps it longer in SEEN_WINDOW. On any error the filter
+ * is exactly as it was. SEEN_INVALID: SEEN_BITMAP, a key that is no integer
+ * below its bound. */
 SEEN_API seen_status seen_add(seen_filter *f, const void *key, size_t len);
 
 /* Ask and add in one pass; *before is what seen_maybe() would have said. On a
@@ -212,6 +230,13 @@ SEEN_API seen_status seen_visit(seen_filter *f, const void *key, size_t len,
  * from SEEN_CUCKOO may erase another one, which is then wrongly "never": only
  * the caller can know. SEEN_UNSUPPORTED: all other kinds. */
 SEEN_API seen_status seen_remove(seen_filter *f, const void *key, size_t len);
+
+/* The time is now_ms, of any clock that counts milliseconds; the filter's time
+ * is the latest it was ever told, so a clock set back changes nothing. Adds
+ * happen at that time (0 before the first call), and only this call and adds
+ * make anything leave: questions never do. SEEN_UNSUPPORTED: all kinds but
+ * SEEN_WINDOW, which never fails. */
+SEEN_API seen_status seen_advance(seen_filter *f, uint64_t now_ms);
 
 /* How many times a key is in f, as far as f can tell: an upper bound. Kinds
  * that do not count say 0 or 1; SEEN_CUCKOO up to 8. */
@@ -314,7 +339,8 @@ SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
 SEEN_API seen_status seen_reserve(seen_filter *f, uint64_t items);
 
 /* Forget all keys; parameters and memory stay, but SEEN_SCALABLE gives back all
- * layers except its first. A view stays as it is. */
+ * layers except its first. The time of a window stays, too, and so does all of
+ * a view. */
 SEEN_API void seen_clear(seen_filter *f);
 
 /* SEEN_CORRUPT: a view of damaged bytes, which could not be changed safely. */
@@ -322,8 +348,9 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
                                const seen_allocator *allocator);
 
 /* Same kind, parameters, hash and key, and the same keys as far as the filter
- * can tell. The order in which they came does not matter, unless SEEN_SCALABLE
- * has grown: its layers hold what came when they were the newest. */
+ * can tell. The order in which they came does not matter, except to SEEN_WINDOW
+ * and unless SEEN_SCALABLE has grown: its layers hold what came when they were
+ * the newest. */
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
 typedef struct seen_info {
@@ -340,8 +367,10 @@ typedef struct seen_info {
     uint64_t bytes;    /* memory, all of it */
     uint64_t items;    /* adds that changed something: the distinct keys, less
                           those hidden by a false positive. Estimated from the
-                          fill after a merge and for SEEN_CONCURRENT */
-    double fpp_now;    /* the rate of the bits as they are now */
+                          fill after a merge and for SEEN_CONCURRENT; a window
+                          counts a key in each generation that has it */
+    double fpp_now;    /* the rate of the bits as they are now; for a window
+                          that holds a key twice, at most */
     uint64_t reserved[8];
 } seen_info;
 

@@ -121,6 +121,11 @@ seen_status seen_remove_hashed(seen_filter *f, seen_hash hash)
     return f->ops->remove(f, hash);
 }
 
+seen_status seen_advance(seen_filter *f, uint64_t now_ms)
+{
+    return f->ops->advance ? f->ops->advance(f, now_ms) : SEEN_UNSUPPORTED;
+}
+
 uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash)
 {
     return f->ops->count ? f->ops->count(f, hash) : f->ops->maybe(f, hash);

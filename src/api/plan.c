@@ -23,7 +23,24 @@ static const char *insane(const seen_spec *spec)
         return "allocator needs both alloc and release";
     for (size_t i = 0; i < sizeof spec->reserved / sizeof *spec->reserved; i++)
         if (spec->reserved[i]) return "reserved fields are zero";
-    return spec->reserved0 ? "reserved fields are zero" : NULL;
+    return NULL;
+}
+
+static seen_kind kind_for(const seen_spec *spec)
+{
+    if (spec->kind != SEEN_ANY) return spec->kind;
+    return spec->last || spec->window_ms ? SEEN_WINDOW : SEEN_BLOCKED;
+}
+
+/* What only a kind that forgets can be asked for. */
+static const char *misplaced(const seen_spec *spec,
+                             const struct seen_filter_ops *ops)
+{
+    if (ops->advance) return NULL;
+    if (spec->last) return "last is for windows: this kind forgets nothing";
+    if (spec->window_ms)
+        return "window_ms is for windows: this kind forgets nothing";
+    return spec->generations ? "generations is for windows" : NULL;
 }
 
 seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
@@ -33,7 +50,7 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
     if (!spec) return *problem = none, SEEN_INVALID;
     if ((*problem = insane(spec))) return SEEN_INVALID;
 
-    seen_kind kind = spec->kind == SEEN_ANY ? SEEN_BLOCKED : spec->kind;
+    seen_kind kind = kind_for(spec);
     const struct seen_filter_ops *ops = seen_kinds_find(kind);
     if (!ops) {
         *problem = "kind is not one that this version knows";
@@ -44,6 +61,7 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
         return SEEN_UNSUPPORTED;
     }
     seen_plan found = {.kind = kind};
+    if ((*problem = misplaced(spec, ops))) return SEEN_INVALID;
     if ((*problem = ops->plan(spec, &found))) return SEEN_INVALID;
     if (spec->limit && found.bytes > spec->limit) {
         *problem = "limit is below the bytes that this filter needs";

@@ -15,6 +15,14 @@
  * `ahead` tells a batch call how many valid hashes follow its n, so that a long
  * stream cut into pieces keeps the ring full across the cuts; the caller has
  * prefetched the first SEEN_RING of the stream.
+ *
+ * A run is several filters of one shape side by side: the line that a key has
+ * in each of them is the same, so those lines lie next to each other, and the
+ * key's mask is made once for all.
+ *
+ *     | line 0 of filter 0, 1, 2 | line 1 of filter 0, 1, 2 | ...
+ *
+ * filter/window.c asks which of them have a key, and adds to one.
  */
 #ifndef SEEN_BLOCK_H
 #define SEEN_BLOCK_H
@@ -24,7 +32,8 @@
 #include "bits/line.h"
 #include "probe/native.h"
 
-#define SEEN_RING 32 /* 16 to 64 measure alike, 8 is slower */
+#define SEEN_RING     32 /* 16 to 64 measure alike, 8 is slower */
+#define SEEN_RUN_RING 12 /* keys of several lines; 32 is a seventh slower */
 
 struct seen_lines {
     uint64_t *words;  /* regions * count lines, region after region */
@@ -33,6 +42,21 @@ struct seen_lines {
     uint32_t log_w;   /* a key sets 1 << log_w bits in a line */
     bool wide;        /* 128-bit hashes */
     bool ring;        /* too large for the cache: prefetch pays */
+};
+
+/* Several filters in runs, `slots` lines to a run. */
+#define SEEN_MOST_SLOTS 64 /* an answer is a word with a bit for each */
+
+struct seen_runs {
+    struct seen_lines lines; /* of one filter; words: those of all */
+    uint32_t slots;          /* how many filters */
+};
+
+/* What a series of adds to a run needs to know. */
+struct seen_turn {
+    uint64_t asked; /* slots that count for the answer */
+    uint32_t slot;  /* the one that takes the keys */
+    uint64_t room;  /* stop when so many were new to it; counts down */
 };
 
 struct seen_kernel {
@@ -56,6 +80,15 @@ struct seen_kernel {
     void (*ask_two)(const struct seen_lines *b, const struct seen_lines *c,
                     const seen_hash *h, const uint16_t *list, size_t n,
                     uint64_t *bits);
+
+    /* The same for runs. Bit i of an answer: slot i has the key. */
+    uint64_t (*find)(const struct seen_runs *b, seen_hash h);
+    void (*find_many)(const struct seen_runs *b, const seen_hash *h, size_t n,
+                      size_t ahead, uint64_t asked, bool *answers);
+    /* Returns how many keys it took, at least 1 of n > 0; before may be NULL,
+     * and then only lines of the one slot are touched. */
+    size_t (*turn_many)(struct seen_runs *b, const seen_hash *h, size_t n,
+                        size_t ahead, struct seen_turn *turn, bool *before);
 };
 
 #define KERNEL(name) extern const struct seen_kernel seen_kernel_##name;
@@ -144,13 +177,13 @@ SEEN_INLINE bool seen_shape_visit(const struct seen_lines *b, seen_hash h,
     return before;
 }
 
-/* The hashes that have others SEEN_RING behind them come first, then the rest:
+/* The hashes that have others a ring behind them come first, then the rest:
  * two loops instead of a question per key. */
 SEEN_INLINE size_t seen_ringed(const struct seen_lines *b, size_t n,
-                               size_t ahead)
+                               size_t ahead, size_t ring)
 {
     size_t known = b->ring ? n + ahead : 0;
-    return known <= SEEN_RING ? 0 : seen_min_size(n, known - SEEN_RING);
+    return known <= ring ? 0 : seen_min_size(n, known - ring);
 }
 
 SEEN_INLINE void seen_shape_maybe_many(const struct seen_lines *b,
@@ -160,7 +193,7 @@ SEEN_INLINE void seen_shape_maybe_many(const struct seen_lines *b,
                                        seen_line_test *test)
 {
     const struct seen_lines l = *b; /* in registers, whatever is written */
-    size_t ringed = seen_ringed(b, n, ahead), i = 0;
+    size_t ringed = seen_ringed(b, n, ahead, SEEN_RING), i = 0;
     for (; i < ringed; i++) {
         seen_shape_prefetch(&l, h[i + SEEN_RING], s);
         answers[i] = seen_shape_maybe(&l, h[i], s, test);
@@ -176,7 +209,7 @@ SEEN_INLINE size_t seen_shape_visit_many(const struct seen_lines *b,
                                          seen_line_change *change)
 {
     const struct seen_lines l = *b;
-    size_t ringed = seen_ringed(b, n, ahead), seen = 0;
+    size_t ringed = seen_ringed(b, n, ahead, SEEN_RING), seen = 0;
     for (size_t i = 0; i < n; i++) {
         if (i < ringed) seen_shape_prefetch(&l, h[i + SEEN_RING], s);
         bool was = seen_shape_visit(&l, h[i], s, change);
@@ -260,8 +293,132 @@ SEEN_INLINE void seen_region_ask(const struct seen_lines *b,
     }
 }
 
-/* A kernel from its two line functions. */
-#define SEEN_DEFINE_KERNEL(isa, can_run, target, test, change)                 \
+/* ---- Runs --------------------------------------------------------------- */
+
+/* Which of the n lines of a run have all the bits that x gives. */
+typedef uint64_t seen_run_test(const uint64_t *run, uint32_t n, uint32_t x,
+                               uint32_t log_w);
+
+/* From the last to the first, so that each answer pushes on those before. */
+SEEN_INLINE uint64_t seen_run_maybe(const uint64_t *run, uint32_t n, uint32_t x,
+                                    uint32_t log_w)
+{
+    uint64_t found = 0;
+    while (n-- > 0)
+        found =
+            found * 2 + seen_line_maybe(run + n * SEEN_LINE_WORDS, x, log_w);
+    return found;
+}
+
+SEEN_INLINE uint64_t *seen_runs_at(const struct seen_runs *b, uint32_t region,
+                                   uint64_t word)
+{
+    const struct seen_lines *l = &b->lines;
+    uint64_t run = region * l->count + seen_reduce(word, l->count);
+    return l->words + run * b->slots * SEEN_LINE_WORDS;
+}
+
+/* Lines `first` .. `last` - 1 of each run of a key. */
+SEEN_INLINE void seen_runs_prefetch(const struct seen_runs *b, seen_hash h,
+                                    struct seen_shape s, uint32_t first,
+                                    uint32_t last)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    for (uint32_t r = 0; r < s.regions; r++) {
+        const uint64_t *run = seen_runs_at(b, r, seen_probe_word(p, r));
+        for (uint32_t i = first; i < last; i++)
+            seen_prefetch_read(run + i * SEEN_LINE_WORDS);
+    }
+}
+
+SEEN_INLINE uint64_t seen_shape_find(const struct seen_runs *b, seen_hash h,
+                                     struct seen_shape s, seen_run_test *test)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    uint64_t found = UINT64_MAX;
+    for (uint32_t r = 0; r < s.regions && found; r++) {
+        uint64_t word = seen_probe_word(p, r);
+        found &= test(seen_runs_at(b, r, word), b->slots,
+                      (uint32_t)(word + p.stir), s.log_w);
+    }
+    return found;
+}
+
+/* Set the bits in one slot; were they all set before? */
+SEEN_INLINE bool seen_shape_put(const struct seen_runs *b, seen_hash h,
+                                struct seen_shape s, uint32_t slot,
+                                seen_line_change *change)
+{
+    struct seen_probe p = seen_probe_of(h, s.wide);
+    bool before = true;
+    for (uint32_t r = 0; r < s.regions; r++) {
+        uint64_t word = seen_probe_word(p, r);
+        uint64_t *line = seen_runs_at(b, r, word) + slot * SEEN_LINE_WORDS;
+        before &= change(line, (uint32_t)(word + p.stir), s.log_w);
+    }
+    return before;
+}
+
+SEEN_INLINE void seen_shape_find_many(const struct seen_runs *b,
+                                      const seen_hash *h, size_t n,
+                                      size_t ahead, uint64_t asked,
+                                      bool *answers, struct seen_shape s,
+                                      seen_run_test *test)
+{
+    const struct seen_runs l = *b;
+    size_t ringed = seen_ringed(&b->lines, n, ahead, SEEN_RUN_RING), i = 0;
+    for (; i < ringed; i++) {
+        seen_runs_prefetch(&l, h[i + SEEN_RUN_RING], s, 0, l.slots);
+        answers[i] = (seen_shape_find(&l, h[i], s, test) & asked) != 0;
+    }
+    for (; i < n; i++)
+        answers[i] = (seen_shape_find(&l, h[i], s, test) & asked) != 0;
+}
+
+/* One line a key and region: the ring is that of plain lines. */
+SEEN_INLINE size_t seen_shape_turn_adds(const struct seen_runs *b,
+                                        const seen_hash *h, size_t n,
+                                        size_t ahead, struct seen_turn *turn,
+                                        struct seen_shape s,
+                                        seen_line_change *change)
+{
+    const struct seen_runs l = *b;
+    const uint32_t slot = turn->slot;
+    size_t ringed = seen_ringed(&b->lines, n, ahead, SEEN_RING), i = 0;
+    uint64_t room = turn->room;
+    for (; i < n && room > 0; i++) {
+        if (i < ringed)
+            seen_runs_prefetch(&l, h[i + SEEN_RING], s, slot, slot + 1);
+        room -= !seen_shape_put(&l, h[i], s, slot, change);
+    }
+    turn->room = room;
+    return i;
+}
+
+SEEN_INLINE size_t seen_shape_turn_many(const struct seen_runs *b,
+                                        const seen_hash *h, size_t n,
+                                        size_t ahead, struct seen_turn *turn,
+                                        bool *before, struct seen_shape s,
+                                        seen_run_test *test,
+                                        seen_line_change *change)
+{
+    if (!before) return seen_shape_turn_adds(b, h, n, ahead, turn, s, change);
+    const struct seen_runs l = *b;
+    const struct seen_turn t = *turn;
+    size_t ringed = seen_ringed(&b->lines, n, ahead, SEEN_RUN_RING), i = 0;
+    uint64_t room = t.room;
+    for (; i < n && room > 0; i++) {
+        if (i < ringed)
+            seen_runs_prefetch(&l, h[i + SEEN_RUN_RING], s, 0, l.slots);
+        before[i] = (seen_shape_find(&l, h[i], s, test) & t.asked) != 0;
+        room -= !seen_shape_put(&l, h[i], s, t.slot, change);
+    }
+    turn->room = room;
+    return i;
+}
+
+/* A kernel from its two line functions and the one for runs. */
+#define SEEN_DEFINE_KERNEL(isa, can_run, target, test, change, run)            \
     target static bool isa##_maybe(const struct seen_lines *b, seen_hash h)    \
     {                                                                          \
         if (seen_is_common(b))                                                 \
@@ -329,6 +486,40 @@ SEEN_INLINE void seen_region_ask(const struct seen_lines *b,
         else                                                                   \
             seen_region_ask(b, c, 0, h, NULL, n, bits, false, test);           \
     }                                                                          \
+    target static uint64_t isa##_find(const struct seen_runs *b, seen_hash h)  \
+    {                                                                          \
+        if (seen_is_common(&b->lines))                                         \
+            return seen_shape_find(b, h, SEEN_COMMON_SHAPE, run);              \
+        return seen_shape_find(b, h, seen_shape_of(&b->lines), run);           \
+    }                                                                          \
+    target static void isa##_find_many(                                        \
+        const struct seen_runs *b, const seen_hash *h, size_t n, size_t ahead, \
+        uint64_t asked, bool *answers)                                         \
+    {                                                                          \
+        if (seen_is_common(&b->lines))                                         \
+            seen_shape_find_many(b, h, n, ahead, asked, answers,               \
+                                 SEEN_COMMON_SHAPE, run);                      \
+        else if (b->lines.log_w == 3)                                          \
+            seen_shape_find_many(b, h, n, ahead, asked, answers,               \
+                                 SEEN_LINES_SHAPE(&b->lines), run);            \
+        else                                                                   \
+            seen_shape_find_many(b, h, n, ahead, asked, answers,               \
+                                 seen_shape_of(&b->lines), run);               \
+    }                                                                          \
+    target static size_t isa##_turn_many(                                      \
+        struct seen_runs *b, const seen_hash *h, size_t n, size_t ahead,       \
+        struct seen_turn *turn, bool *before)                                  \
+    {                                                                          \
+        if (seen_is_common(&b->lines))                                         \
+            return seen_shape_turn_many(b, h, n, ahead, turn, before,          \
+                                        SEEN_COMMON_SHAPE, run, change);       \
+        if (b->lines.log_w == 3)                                               \
+            return seen_shape_turn_many(b, h, n, ahead, turn, before,          \
+                                        SEEN_LINES_SHAPE(&b->lines), run,      \
+                                        change);                               \
+        return seen_shape_turn_many(b, h, n, ahead, turn, before,              \
+                                    seen_shape_of(&b->lines), run, change);    \
+    }                                                                          \
     const struct seen_kernel seen_kernel_##isa = {#isa,                        \
                                                   can_run,                     \
                                                   isa##_maybe,                 \
@@ -336,6 +527,9 @@ SEEN_INLINE void seen_region_ask(const struct seen_lines *b,
                                                   isa##_maybe_many,            \
                                                   isa##_visit_many,            \
                                                   isa##_ask_region,            \
-                                                  isa##_ask_two}
+                                                  isa##_ask_two,               \
+                                                  isa##_find,                  \
+                                                  isa##_find_many,             \
+                                                  isa##_turn_many}
 
 #endif

@@ -69,8 +69,23 @@ AVX2 SEEN_INLINE bool avx2_line_visit(uint64_t *line, uint32_t x,
     return covers(low, high, m);
 }
 
+AVX2 SEEN_INLINE uint64_t avx2_run_maybe(const uint64_t *run, uint32_t n,
+                                         uint32_t x, uint32_t log_w)
+{
+    if (log_w != 3) return seen_run_maybe(run, n, x, log_w);
+    struct mask m = mask_of(x);
+    uint64_t found = 0;
+    while (n-- > 0) {
+        const uint64_t *line = run + n * SEEN_LINE_WORDS;
+        __m256i low = _mm256_load_si256((const __m256i *)line);
+        __m256i high = _mm256_load_si256((const __m256i *)(line + 4));
+        found = found * 2 + covers(low, high, m);
+    }
+    return found;
+}
+
 SEEN_DEFINE_KERNEL(avx2, seen_cpu_has_avx2, AVX2, avx2_line_maybe,
-                   avx2_line_visit);
+                   avx2_line_visit, avx2_run_maybe);
 
 #else
 typedef int seen_no_avx2; /* ISO C wants something in every file */

@@ -5,7 +5,8 @@
  * order between words matters, since a reader that misses a bit of an add still
  * running may truthfully say "never" for it. Most adds to a filter in use find
  * some of their bits set; looking first saves the locked instruction, and lets
- * the line stay shared between caches when nothing changes.
+ * the line stay shared between caches when nothing changes. Runs are not for
+ * sharing: theirs are the portable functions.
  */
 #include "bits/block.h"
 
@@ -38,4 +39,5 @@ SEEN_INLINE bool atomic_visit(uint64_t *line, uint32_t x, uint32_t log_w)
 }
 
 #define NO_TARGET
-SEEN_DEFINE_KERNEL(concurrent, always, NO_TARGET, atomic_maybe, atomic_visit);
+SEEN_DEFINE_KERNEL(concurrent, always, NO_TARGET, atomic_maybe, atomic_visit,
+                   seen_run_maybe);

@@ -38,16 +38,31 @@ SEEN_INLINE bool is_zero(uint64x2_t v)
     return vmaxvq_u32(vreinterpretq_u32_u64(v)) == 0;
 }
 
-SEEN_INLINE bool neon_line_maybe(const uint64_t *line, uint32_t x,
-                                 uint32_t log_w)
+SEEN_INLINE bool covers(const uint64_t *line, struct mask m)
 {
-    if (log_w != 3) return seen_line_maybe(line, x, log_w);
-    struct mask m = mask_of(x);
     uint64x2_t missing = vdupq_n_u64(0);
     for (int i = 0; i < 4; i++)
         missing =
             vorrq_u64(missing, vbicq_u64(m.pair[i], vld1q_u64(line + 2 * i)));
     return is_zero(missing);
+}
+
+SEEN_INLINE bool neon_line_maybe(const uint64_t *line, uint32_t x,
+                                 uint32_t log_w)
+{
+    if (log_w != 3) return seen_line_maybe(line, x, log_w);
+    return covers(line, mask_of(x));
+}
+
+SEEN_INLINE uint64_t neon_run_maybe(const uint64_t *run, uint32_t n, uint32_t x,
+                                    uint32_t log_w)
+{
+    if (log_w != 3) return seen_run_maybe(run, n, x, log_w);
+    struct mask m = mask_of(x);
+    uint64_t found = 0;
+    while (n-- > 0)
+        found = found * 2 + covers(run + n * SEEN_LINE_WORDS, m);
+    return found;
 }
 
 SEEN_INLINE bool neon_line_visit(uint64_t *line, uint32_t x, uint32_t log_w)
@@ -64,7 +79,8 @@ SEEN_INLINE bool neon_line_visit(uint64_t *line, uint32_t x, uint32_t log_w)
 }
 
 #define NO_TARGET
-SEEN_DEFINE_KERNEL(neon, always, NO_TARGET, neon_line_maybe, neon_line_visit);
+SEEN_DEFINE_KERNEL(neon, always, NO_TARGET, neon_line_maybe, neon_line_visit,
+                   neon_run_maybe);
 
 #else
 typedef int seen_no_neon; /* ISO C wants something in every file */

@@ -8,4 +8,4 @@ static bool always(void)
 
 #define NO_TARGET
 SEEN_DEFINE_KERNEL(portable, always, NO_TARGET, seen_line_maybe,
-                   seen_line_visit);
+                   seen_line_visit, seen_run_maybe);

@@ -245,7 +245,7 @@ static uint32_t blocked_touches(const seen_filter *f, seen_hash h, uint64_t *at)
 static void blocked_info(const seen_filter *f, seen_info *info)
 {
     info->bits = f->plan.bits;
-    info->fpp_now = seen_lines_survey(&peek(f)->lines, &info->bits_set);
+    info->fpp_now = seen_lines_survey(&peek(f)->lines, 1, &info->bits_set);
     info->bytes = f->plan.bytes;
     info->items = f->flags & SEEN_CONCURRENT
                       ? seen_plan_items(&f->plan, info->bits_set)

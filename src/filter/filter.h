@@ -98,6 +98,10 @@ struct seen_filter_ops {
     seen_status (*remove)(seen_filter *f, seen_hash h);
     uint32_t (*count)(const seen_filter *f, seen_hash h);
 
+    /* The time is `now`; NULL: the kind knows no time, and its spec gives none
+     * of last, window_ms and generations. */
+    seen_status (*advance)(seen_filter *f, uint64_t now);
+
     /* Start loading what these hashes will touch. */
     void (*prefetch)(const seen_filter *f, const seen_hash *h, size_t n);
     /* `ahead` more hashes lie behind the n; see bits/block.h. */

@@ -5,8 +5,10 @@
 
 /* A random key takes a random line of each region and a random bit of each
  * group, or meets a key with the same 32 bits there (plan/sizing.c). */
-double seen_lines_survey(const struct seen_lines *b, uint64_t *bits_set)
+double seen_lines_survey(const struct seen_lines *b, uint32_t apart,
+                         uint64_t *bits_set)
 {
+    const uint64_t skipped = (uint64_t)(apart - 1) * SEEN_LINE_WORDS;
     const uint32_t words_per_group = SEEN_LINE_WORDS >> b->log_w;
     const uint64_t *word = b->words;
     double fpp = 1;
@@ -24,6 +26,7 @@ double seen_lines_survey(const struct seen_lines *b, uint64_t *bits_set)
                 *bits_set += set;
             }
             sum += wrong;
+            word += skipped;
         }
         double mean = seen_items_from_fill((double)(*bits_set - set_before),
                                            (double)b->count * SEEN_LINE_BITS,

@@ -5,7 +5,9 @@
 #include "bits/block.h"
 
 /* The rate of the bits as they are, and how many are set. Concurrent adds may
- * be running. */
-double seen_lines_survey(const struct seen_lines *lines, uint64_t *bits_set);
+ * be running. Each line is `apart` lines from the one before: 1, or what else
+ * lies between them. */
+double seen_lines_survey(const struct seen_lines *lines, uint32_t apart,
+                         uint64_t *bits_set);
 
 #endif

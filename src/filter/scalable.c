@@ -859,7 +859,7 @@ static void scalable_info(const seen_filter *f, seen_info *info)
     info->bits = info->bits_set = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         uint64_t set;
-        rates[i] = seen_lines_survey(&s->lines[i], &set);
+        rates[i] = seen_lines_survey(&s->lines[i], 1, &set);
         info->bits_set += set;
         info->bits += lines_bits(&s->lines[i]);
         if (s->lines[i].regions > regions) regions = s->lines[i].regions;

@@ -30,6 +30,15 @@ number bloom hashes -n 1000 -p 0.1%; between 10 10
 number bloom bits -n 1000 -p 1% --hashes 4; between 10500 11000
 number bloom fpp -n 1000 --bits 10000 --hashes 3; between 0.0172 0.0178
 number set bytes -n 1M; between 10000000 10100000
+number window bits_per_key -n 10M -p 1%; between 17.2 17.4
+number window bits_per_key --last 10M -p 1%; between 17.2 17.4
+number window bits_per_key --window 30d -n 10M -p 1%; between 17.2 17.4
+number window bits_per_key --window 30d --last 10M -p 1%; between 31 31.2
+number window window_ms --window 1.5h -n 10 -p 1%; between 5400000 5400000
+number window window_ms --window 500ms -n 10 -p 1%; between 500 500
+number window window_ms --window 2w -n 10 -p 1%; between 1209600000 1209600000
+number window generations --last 1000 -p 1% --generations 8; between 8 8
+number window fpp_at_4x --last 1M -p 1%; between 0.0099 0.01
 number bitmap bytes --bits 1M; between 125000 126000
 number bitmap fpp_at_4x --bits 1M; between 0 0
 number scalable bits_per_key -n 1M -p 1%; between 16 17
@@ -47,6 +56,12 @@ expect_code 0; expect_silent
 for text in "integers below 1,000,000, exactly" "bitmap"; do
   expect; [[ $out == *"$text"* ]] || wrong "expected the table to say: $text"
 done
+run "$seen" plan --last 10M -p 1%
+expect_code 0; expect_silent
+for text in "the last 10,000,000 keys at 1%" window 17.28 "planned"; do
+  expect; [[ $out == *"$text"* ]] || wrong "expected the table to say: $text"
+done
+expect; [[ $out != *blocked* ]] || wrong "expected no other kind: they forget nothing"
 run "$seen" plan -n 10M -p 1% --json
 expect; [[ $out == '{'*'}' ]] || wrong "expected one JSON object"
 
@@ -61,8 +76,17 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, set, bitmap"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, window, set, bitmap"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
+for bad in 5 0s 1.5 m 5y 5dd -1d 1e30d 0.0001ms; do
+  run "$seen" plan -n 1M -p 1% "--window=$bad"; expect_failure "--window $bad: expected"
+done
+run "$seen" plan --window 5d -p 1%; expect_failure "-n (at least 1) is needed beside --window"
+run "$seen" plan --kind window -p 1%; expect_failure "--last (at least 1) or --window is needed"
+run "$seen" plan --last 5 -p 1% --generations 64; expect_failure "--generations is 2 to 63"
+run "$seen" plan --last 5 -p 1% --window 5d --generations 32; expect_failure "--generations is 2 to 31"
+run "$seen" plan --last 5 -p 1% --kind bloom; expect_failure "not for --kind bloom"
+run "$seen" plan --last 5; expect_failure "-p is needed beside --last"
 run "$seen" plan --kind bitmap; expect_failure "--bits is needed for a bitmap"
 run "$seen" plan --kind bitmap --bits 1000 -n 10; expect_failure "-n means nothing to a bitmap: --bits is its size"
 run "$seen" plan --kind bitmap --bits 1000 -p 1%; expect_failure "-p of a bitmap"

@@ -45,6 +45,12 @@ bool test_kind_can(seen_kind kind, uint32_t flags);
 /* Does a key added twice count twice? */
 bool test_kind_counts(seen_kind kind);
 
+/* Does this kind forget keys by itself? It has no unions then, and depends on
+ * the order of adds. And what its spec needs in `last` to keep n of them: 0 for
+ * kinds that forget nothing. */
+bool test_kind_forgets(seen_kind kind);
+uint64_t test_last(seen_kind kind, uint64_t n);
+
 /* Do all laws of sets hold: no trace of how often keys came, in which order, or
  * from which of several filters? */
 bool test_kind_is_set(seen_kind kind);

@@ -96,6 +96,39 @@ static void digest_filter(seen_kind kind, uint64_t items, double fpp,
     digest_grown(kind, items, items, fpp, flags);
 }
 
+/* Every thousandth key asks about those before it and moves the clock. */
+static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
+                          uint32_t flags)
+{
+    static const uint8_t key[16] = "portable digest";
+    seen_filter *f;
+    must(seen_new(&f, &(seen_spec){.kind = SEEN_WINDOW,
+                                   .last = 5000,
+                                   .window_ms = window_ms,
+                                   .generations = generations,
+                                   .fpp = fpp,
+                                   .flags = flags,
+                                   .key = key}));
+    uint64_t sum = START;
+    for (uint64_t i = 0; i < 30000; i++) {
+        bool before;
+        must(seen_visit_u64(f, i * i % 20011, &before));
+        sum = checksum(sum, before);
+        if (i % 1000) continue;
+        must(seen_advance(f, i / 1000 % 7 * i / 300));
+        for (uint64_t j = 0; j < 20011; j++)
+            sum = checksum(sum, seen_maybe_u64(f, j));
+        seen_info info;
+        seen_info_of(f, &info);
+        sum = checksum(sum, info.bits_set);
+        sum = checksum(sum, info.items);
+    }
+    sum = checksum(sum, saved_bytes(f));
+    printf("window   %-8g %u %u %4llu %016llx\n", fpp, generations, flags,
+           (unsigned long long)window_ms, (unsigned long long)sum);
+    seen_free(f);
+}
+
 static void digest_fuse(uint32_t places)
 {
     enum {
@@ -152,6 +185,9 @@ int main(void)
     digest_grown(SEEN_SCALABLE, 100, 20000, 0.01, 0);
     digest_grown(SEEN_SCALABLE, 100, 20000, 1e-3, 0);
     digest_grown(SEEN_SCALABLE, 1, 3000, 1e-6, SEEN_KEYED);
+    digest_window(0.1, 3, 0, 0);
+    digest_window(0.01, 4, 250, 0);
+    digest_window(1e-5, 4, 250, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
     digest_fuse(3);
     digest_fuse(4);

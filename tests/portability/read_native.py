@@ -241,7 +241,7 @@ class Filter:
         need(not any(payload[self.used :]), "padding of the payload")
         self.check_payload()
 
-    state_bytes = 0
+    state_bytes = 0  # None: it varies
 
     def check_payload(self):
         pass
@@ -281,21 +281,26 @@ class Blocked(Filter):
         0x165667B5, 0xD6E8FEB9, 0xA3B195ED, 0x6C8E944B,
     )  # fmt: skip
 
+    slots = 1
+
     def set_up(self, state):
         k = self.h.k
         need(k in (1, 2, 4) or (k % 8 == 0 and 8 <= k <= 128), "k")
         need(self.h.width == 0, "width")
         self.regions = 1 if k < 8 else k // 8
         self.w = k // self.regions
-        self.lines = self.h.m // 512 // self.regions
-        need(self.h.m == self.lines * self.regions * 512, "m")
+        self.lines = self.h.m // 512 // self.regions // self.slots
+        need(self.h.m == self.lines * self.regions * self.slots * 512 > 0, "m")
         need(self.wide or self.lines < 1 << 32, "lines")
         self.used = self.h.m // 8
 
     def maybe(self, lo, hi):
+        return self.slot_maybe(0, lo, hi)
+
+    def slot_maybe(self, slot, lo, hi):
         for i in range(self.regions):
             g = self.g(i, lo, hi)
-            line = i * self.lines + reduce(g, self.lines)
+            line = (i * self.lines + reduce(g, self.lines)) * self.slots + slot
             x = (g + hi if self.wide else g) & M32
             for j in range(self.w):
                 at = (x * self.ODD[j] & M32) >> (23 + self.w.bit_length() - 1)
@@ -344,6 +349,45 @@ class Scalable(Filter):
                 if not self.bit(8 * at + 512 * line + bit):
                     return False
         return True
+
+
+class Window(Blocked):
+    state_bytes = None
+
+    def set_up(self, state):
+        need(len(state) >= 40, "state")
+        g, used, last, window, now, newest, living = struct.unpack_from("<IIQQQII", state)
+        both = last > 0 and window > 0
+        need(2 <= g <= (31 if both else 63) and (last or window), "generations")
+        need(self.h.capacity > 0 and last in (0, self.h.capacity), "last")
+        self.slots = 2 * g + 1 if both else g + 1
+        Blocked.set_up(self, state)
+        need(newest < self.slots and living <= used <= self.slots, "slots")
+        need(used == self.slots or newest == (used - 1) % self.slots, "newest slot")
+        need(len(state) == 40 + 24 * living, "living")
+        self.in_use = used
+        self.alive = [(newest - i) % self.slots for i in range(living)]
+        share, step = -(-self.h.capacity // g), -(-window // g)
+        each = [struct.unpack_from("<QQQ", state, 40 + 24 * i) for i in range(living)]
+        need(sum(items for _, _, items in each) == self.h.items, "items")
+        for i, (first, late, items) in enumerate(each):
+            need(first <= late <= now, "times")
+            need(not window or (late - first < step and now - late <= window), "times")
+            need(items > 0 and (not last or items <= share), "items")
+            after = each[i + 1 :]
+            need(not last or sum(items for _, _, items in after) < last, "items")
+            if after:
+                full = last > 0 and items == share
+                need(late <= after[0][0], "order")
+                need(full or (window > 0 and after[0][0] - first >= step), "order")
+
+    def check_payload(self):
+        for line in range(self.h.m // 512):
+            if line % self.slots >= self.in_use:
+                need(not any(self.payload[64 * line : 64 * line + 64]), "unused slots")
+
+    def maybe(self, lo, hi):
+        return any(self.slot_maybe(slot, lo, hi) for slot in self.alive)
 
 
 class Packed(Filter):
@@ -451,7 +495,7 @@ class Bitmap(Filter):
         return lo < self.h.m and bool(self.bit(lo))
 
 
-KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 7: Set, 8: Bitmap}
+KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 6: Window, 7: Set, 8: Bitmap}
 
 
 # ---- The test ---------------------------------------------------------------

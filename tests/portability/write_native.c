@@ -76,6 +76,18 @@ static const struct file files[] = {
     {.name = "scalable_keyed",
      .spec =
          {.kind = SEEN_SCALABLE, .items = 1, .fpp = 0.1, .flags = SEEN_KEYED}},
+    {.name = "window_count", .spec = {.last = 100, .fpp = 0.01}},
+    {.name = "window_rough",
+     .spec = {.last = 300, .fpp = 0.4, .generations = 2}},
+    {.name = "window_time",
+     .spec = {.items = 200, .window_ms = 1000, .fpp = 0.01}},
+    {.name = "window_both",
+     .spec = {.last = 150, .window_ms = 1500, .fpp = 1e-5, .flags = SEEN_KEYED},
+     .save_flags = SEEN_SECRET_APART},
+    {.name = "window_young",
+     .spec = {.last = 2000, .fpp = 1e-4, .generations = 10}},
+    {.name = "window_gone",
+     .spec = {.items = 200, .window_ms = 1, .fpp = 0.01}},
     {.name = "set", .spec = {.kind = SEEN_SET}},
     {.name = "set_roomy", .spec = {.kind = SEEN_SET, .items = 2000}},
     {.name = "set_keyed", .spec = {.kind = SEEN_SET, .flags = SEEN_KEYED}},
@@ -197,8 +209,14 @@ static seen_filter *fill(seen_spec spec, size_t n)
     if (spec.flags & SEEN_KEYED) spec.key = secret;
     seen_status status = spec.kind == SEEN_FUSE ? seen_build(&f, &spec, keys, n)
                                                 : seen_new(&f, &spec);
-    if (status == SEEN_OK && spec.kind != SEEN_FUSE)
+    if (status == SEEN_OK && spec.window_ms) /* twenty each 100 ms */
+        for (size_t i = 0; i < n && status == SEEN_OK; i++) {
+            seen_advance(f, i / 20 * 100);
+            status = seen_add(f, keys[i].data, keys[i].len);
+        }
+    else if (status == SEEN_OK && spec.kind != SEEN_FUSE)
         status = seen_add_many(f, keys, n, NULL);
+    if (spec.window_ms == 1) seen_advance(f, UINT64_MAX);
     must(status == SEEN_OK, seen_strerror(status));
     return f;
 }

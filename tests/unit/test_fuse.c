@@ -139,7 +139,8 @@ static void other_kinds_are_built_too(void **state)
     seen_kind kind;
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
         seen_filter *f = NULL;
-        seen_spec spec = {.kind = kind, .fpp = 0.01, .items = 1};
+        seen_spec spec = {
+            .kind = kind, .fpp = 0.01, .items = 1, .last = test_last(kind, n)};
         if (kind == SEEN_BITMAP) continue; /* not of these keys */
         assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
         assert_int_equal(test_count_maybe(f, 0, n), n);

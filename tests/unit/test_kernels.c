@@ -195,6 +195,90 @@ static void concurrent_kernel_agrees_with_the_portable_one(void **state)
     check_kernel(&seen_kernel_concurrent);
 }
 
+/* ---- Runs --------------------------------------------------------------- */
+
+#define RUN_LINES 9 /* lines in a run times lines in a region fit the pair */
+
+/* Slots side by side are as many filters apart: the portable kernel on plain
+ * lines, one filter for each slot, is the specification. */
+static void check_runs(const struct seen_kernel *k, struct test_rng *r,
+                       uint32_t slots, uint32_t log_w, uint32_t regions,
+                       bool wide, bool ring)
+{
+    static _Alignas(64) uint64_t apart[SEEN_MOST_SLOTS][MAX_WORDS];
+    const struct seen_kernel *ref = &seen_kernel_portable;
+    const uint64_t count = MAX_COUNT / slots;
+    open_pair(log_w, regions, count * slots, wide, ring);
+    memset(apart, 0, sizeof apart);
+    struct seen_runs runs = {pair.under_test, slots};
+    struct seen_lines one[RUN_LINES];
+    runs.lines.count = count;
+    for (uint32_t s = 0; s < slots; s++) {
+        one[s] = runs.lines;
+        one[s].words = apart[s];
+    }
+    for (int round = 0; round < 12; round++) {
+        seen_hash h[MAX_KEYS];
+        bool before[MAX_KEYS], answers[MAX_KEYS];
+        size_t n = 1 + (size_t)test_below(r, 60);
+        size_t ahead = (size_t)test_below(r, MAX_KEYS - 60);
+        uint32_t slot = (uint32_t)test_below(r, slots);
+        uint64_t asked = test_next(r), room = 1 + test_below(r, 40);
+        fill_hashes(r, h, n + ahead);
+
+        struct seen_turn turn = {asked, slot, room};
+        bool told = test_below(r, 2);
+        size_t took =
+            k->turn_many(&runs, h, n, ahead, &turn, told ? before : NULL);
+        assert_true(took >= 1 && took <= n);
+        for (size_t i = 0; i < took; i++) {
+            bool any = false;
+            for (uint32_t s = 0; s < slots; s++)
+                any |= asked >> s & ref->maybe(&one[s], h[i]);
+            if (told) assert_int_equal(before[i], any);
+            assert_true(room > 0);
+            room -= !ref->visit(&one[slot], h[i]);
+        }
+        assert_int_equal(turn.room, room);
+        assert_true(took == n || room == 0);
+
+        k->find_many(&runs, h, n, ahead, asked, answers);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t found = 0;
+            for (uint32_t s = 0; s < slots; s++)
+                found |= (uint64_t)ref->maybe(&one[s], h[i]) << s;
+            assert_true(k->find(&runs, h[i]) == found);
+            assert_int_equal(answers[i], (found & asked) != 0);
+        }
+    }
+    for (uint64_t line = 0; line < regions * count; line++)
+        for (uint32_t s = 0; s < slots; s++)
+            memcpy(pair.expected + (line * slots + s) * SEEN_LINE_WORDS,
+                   apart[s] + line * SEEN_LINE_WORDS, 64);
+    assert_same_words(k);
+}
+
+static void check_runs_of(const struct seen_kernel *k)
+{
+    struct test_rng r = test_rng(19);
+    if (!k->usable()) return;
+    for (uint32_t slots = 1; slots <= RUN_LINES; slots++)
+        for (uint32_t log_w = 0; log_w <= 3; log_w++)
+            for (uint32_t regions = 1; regions <= 3; regions++)
+                for (int wide = 0; wide < 2; wide++)
+                    for (int ring = 0; ring < 2; ring++)
+                        check_runs(k, &r, slots, log_w, regions, wide, ring);
+}
+
+static void runs_are_filters_side_by_side(void **state)
+{
+    (void)state;
+    const struct seen_kernel *k;
+    for (size_t i = 0; (k = seen_kernel_at(i)); i++)
+        check_runs_of(k);
+    check_runs_of(&seen_kernel_concurrent);
+}
+
 /* The portable kernel against line.h and probe/, with nothing in between. */
 static void portable_kernel_is_the_specification(void **state)
 {
@@ -251,6 +335,7 @@ int main(void)
         cmocka_unit_test(portable_kernel_is_the_specification),
         cmocka_unit_test(every_kernel_agrees_with_the_portable_one),
         cmocka_unit_test(concurrent_kernel_agrees_with_the_portable_one),
+        cmocka_unit_test(runs_are_filters_side_by_side),
         cmocka_unit_test(the_kernel_in_use_is_the_one_asked_for),
     };
     test_announce("kernels");
