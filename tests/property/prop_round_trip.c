@@ -250,7 +250,8 @@ static seen_filter *random_filter(struct test_rng *r)
     assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
     uint64_t most = plan.items / (spec.items ? 1 : 4);
     size_t n = (size_t)test_below(r, most + 1);
-    if (kind == SEEN_SET && test_below(r, 2)) n += 3000; /* it grows */
+    bool grows = kind == SEEN_SET || kind == SEEN_SCALABLE;
+    if (grows && test_below(r, 2)) n += 3000;
     seen_filter *f = test_filled(spec, 0, n);
     for (uint64_t i = 0; i < n; i += 1 + test_below(r, 20)) {
         uint64_t number = test_key_for(kind, i);
