@@ -62,6 +62,7 @@ static size_t add(struct job *job)
     while (done < c->n) {
         size_t now = c->n - done, part;
         if (now > opt.batch) now = (size_t)opt.batch;
+        advance_target(&target);
         seen_status s =
             add_some(c->keys + done, now, job->answers + done, &part);
         done += part;

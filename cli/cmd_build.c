@@ -97,6 +97,7 @@ static size_t add_them(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t done;
+    if (spec.window_ms) seen_advance(filter, clock_ms());
     seen_status s =
         seen_visit_many_hashed(filter, job->hashes, c->n, job->answers, &done);
     if (s == SEEN_INVALID)

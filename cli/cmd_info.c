@@ -84,6 +84,18 @@ static void print_keys(const seen_info *info)
                show_rate(rate, info->fpp));
 }
 
+static void print_window(const seen_plan *plan)
+{
+    char last[UNIT_TEXT];
+    if (plan->kind != SEEN_WINDOW) return;
+    printf("  window    ");
+    if (plan->last)
+        printf("the last %s keys%s", show_count(last, (double)plan->last),
+               plan->window_ms ? ", " : "");
+    if (plan->window_ms) printf("%.15g s", (double)plan->window_ms / 1000);
+    printf(", in %u generations\n", plan->generations);
+}
+
 static void print_rate(const struct target *t, const seen_info *info)
 {
     char rate[UNIT_TEXT], bits[UNIT_TEXT];
@@ -137,6 +149,7 @@ static void print_text(const struct target *t, const seen_info *info)
 {
     printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
     print_keys(info);
+    print_window(&t->facts.plan);
     print_rate(t, info);
     print_hash(t, info);
     print_list(t);
@@ -166,6 +179,10 @@ static void print_json(struct json *j, const struct target *t,
     json_text(j, "kind", seen_kind_name(info->kind));
     json_number(j, "items", (double)info->items);
     json_number(j, "capacity", (double)info->capacity);
+    if (f->plan.kind == SEEN_WINDOW) {
+        json_number(j, "last", (double)f->plan.last);
+        json_number(j, "window_ms", (double)f->plan.window_ms);
+    }
     json_number(j, "fpp", info->fpp);
     json_number(j, "fpp_now", info->fpp_now);
     json_number(j, "bits", (double)info->bits);

@@ -51,16 +51,14 @@ bool wish_given(void)
 
 seen_spec wished_spec(void)
 {
-    if (wish.window_ms)
-        fail("--window: filter files of this version keep no time; --last "
-             "forgets by count");
     if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
     seen_spec spec = {.items = wish.items,
                       .fpp = wish.rate,
                       .kind = wish.kind,
                       .bits = wish.bits,
                       .hashes = (uint32_t)wish.hashes,
-                      .last = wish.last};
+                      .last = wish.last,
+                      .window_ms = wish.window_ms};
     if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
         spec.fpp = DEFAULT_RATE;
     return spec;
@@ -78,15 +76,20 @@ bool needs_items(const seen_spec *spec)
 static bool same_plan(const seen_plan *a, const seen_plan *b)
 {
     return a->kind == b->kind && a->items == b->items && a->bits == b->bits &&
-           a->hashes == b->hashes && a->width == b->width;
+           a->hashes == b->hashes && a->width == b->width &&
+           a->last == b->last && a->window_ms == b->window_ms;
 }
 
 /* A plan keeps a little more than what was asked for, so the rate that was asked
  * for is one that leads to the same plan. */
 static bool keeps_rate(const seen_plan *plan, double rate)
 {
-    seen_spec spec = {.kind = plan->kind, .items = plan->items, .fpp = rate};
-    if (plan->kind == SEEN_WINDOW) spec.last = plan->items;
+    seen_spec spec = {.kind = plan->kind,
+                      .items = plan->items,
+                      .fpp = rate,
+                      .last = plan->last,
+                      .window_ms = plan->window_ms,
+                      .generations = plan->generations};
     seen_plan again;
     if (fabs(plan->fpp - rate) <= 1e-9 * rate) return true;
     return seen_plan_for(&spec, &again) == SEEN_OK && same_plan(plan, &again);
@@ -104,9 +107,12 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
     if (wish.kind != SEEN_ANY && wish.kind != is->kind)
         fail("%s: is of kind %s, --kind says %s", name,
              seen_kind_name(is->kind), seen_kind_name(wish.kind));
-    if (wish.last && (is->kind != SEEN_WINDOW || wish.last != is->items))
+    if (wish.last && wish.last != is->last)
         fail("%s: is no window of the last %s keys", name,
              show_count(a, (double)wish.last));
+    if (wish.window_ms && wish.window_ms != is->window_ms)
+        fail("%s: is no window of --window, %.15g s", name,
+             (double)wish.window_ms / 1000);
     if (wish.items && is->kind != SEEN_SET && wish.items != is->items)
         fail("%s: was made for %s keys, -n says %s", name,
              show_count(a, (double)is->items),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- Names -------------------------------------------------------------- */
@@ -122,12 +123,28 @@ static void open_store(struct target *t, const seen_store_options *options)
     t->filter = seen_filter_store_filter(t->store);
 }
 
+uint64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void advance_target(struct target *t)
+{
+    if (t->facts.plan.kind != SEEN_WINDOW) return;
+    seen_status s = t->store ? seen_filter_store_advance(t->store, clock_ms())
+                             : seen_advance(t->loaded, clock_ms());
+    if (s != SEEN_OK) fail("%s: %s", t->name, seen_strerror(s));
+}
+
 void read_target(struct target *t)
 {
     if (t->path)
         open_store(t, &(seen_store_options){.secret = given_secret()});
     else
         load_stdin(t);
+    advance_target(t);
 }
 
 static void create_target(struct target *t, seen_store_mode mode,

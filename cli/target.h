@@ -38,6 +38,11 @@ void read_target(struct target *t);
 void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create);
 
+/* The time for a window, which keys are added and asked for at: milliseconds
+ * since 1970. Other kinds do not care. */
+uint64_t clock_ms(void);
+void advance_target(struct target *t);
+
 /* Why the next line could not be dealt with, for an ask() of flow.h. */
 void blame_target(struct target *t, seen_status status, struct chunk *c);
 

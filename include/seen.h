@@ -415,7 +415,7 @@ typedef struct seen_facts {
     uint64_t reserved[8];
 } seen_facts;
 
-/* Reads the header and needs no secret. */
+/* Reads what lies before the payload, and needs no secret. */
 SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
 
 /* ---- For string and integer keys ---------------------------------------- */

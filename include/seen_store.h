@@ -94,6 +94,10 @@ SEEN_API seen_status seen_filter_store_visit_many(seen_filter_store *s,
 SEEN_API seen_status seen_filter_store_remove_many(seen_filter_store *s,
                                                    const seen_key *keys,
                                                    size_t n, bool *removed);
+/* The time, for SEEN_WINDOW. Reaches the file with the next change; of a store
+ * that is only read, it concerns nobody else. */
+SEEN_API seen_status seen_filter_store_advance(seen_filter_store *s,
+                                               uint64_t now_ms);
 /* Everything acknowledged is in the file itself afterwards. Happens by itself
  * when the journal has grown long. */
 SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);

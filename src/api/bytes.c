@@ -303,16 +303,19 @@ seen_status seen_look(const void *buf, size_t len, seen_facts *facts)
 {
     if (!buf || !facts) return SEEN_INVALID;
     struct seen_native h;
-    seen_filter common;
+    seen_filter *f;
     seen_status status = seen_native_read(buf, len, &h);
-    if (status == SEEN_OK) status = read_common(&h, seen_any_secret, &common);
+    if (status == SEEN_OK)
+        status =
+            seen_restore(&f, buf, &h, SEEN_RESTORE_VIEW, seen_any_secret, NULL);
     if (status != SEEN_OK) return status;
-    *facts = (seen_facts){.plan = common.plan,
+    *facts = (seen_facts){.plan = f->plan,
                           .hash = h.hash->name,
                           .items = h.items,
                           .bytes = len,
                           .keyed = h.flags & SEEN_NATIVE_KEYED,
                           .secret_apart = h.flags & SEEN_NATIVE_APART,
                           .journaled = h.flags & SEEN_NATIVE_JOURNALED};
+    seen_free(f);
     return SEEN_OK;
 }

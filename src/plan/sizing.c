@@ -356,7 +356,7 @@ double seen_fpp_combined(const double *fpp, size_t n)
     double log_right = 0;
     for (size_t i = 0; i < n; i++)
         log_right += log1p(-fpp[i]);
-    return -expm1(log_right);
+    return 0 - expm1(log_right);
 }
 
 double seen_items_from_fill(double set, double m, double k)

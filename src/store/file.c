@@ -59,7 +59,8 @@
 enum {
     FRAME_ADD = 1,
     FRAME_REMOVE = 2,
-    FRAME_VISIT = 3 /* differs from an add where the kind counts */
+    FRAME_VISIT = 3,  /* differs from an add where the kind counts */
+    FRAME_ADVANCE = 4 /* the time, 8 bytes */
 };
 
 struct seen_filter_store {
@@ -430,6 +431,12 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
 {
     struct replaying *r = ctx;
     seen_filter_store *s = r->store;
+    if (frame->type == FRAME_ADVANCE) {
+        if (frame->len != 8) return SEEN_CORRUPT;
+        seen_status told =
+            seen_advance(s->filter, seen_get_le64(frame->payload));
+        return told == SEEN_OK ? told : SEEN_CORRUPT;
+    }
     size_t size = hash_size(s->filter), n = frame->len / size;
     if (frame->len % size ||
         (frame->type < FRAME_ADD || frame->type > FRAME_VISIT))
@@ -885,6 +892,15 @@ static seen_status checkpoint_and_drop(seen_filter_store *s)
     return status;
 }
 
+/* Frames are applied in their order. With the lock; SEEN_IO: it will not come
+ * to that. */
+static seen_status wait_for_turn(seen_filter_store *s, uint64_t number)
+{
+    while (s->applied + 1 != number && !s->failed)
+        pthread_cond_wait(&s->turn, &s->lock);
+    return s->failed ? SEEN_IO : SEEN_OK;
+}
+
 /* One frame: journal, sync, wait for our turn, apply. */
 static seen_status change(seen_filter_store *s, uint32_t type,
                           const seen_hash *h, size_t n, uint8_t *bytes,
@@ -906,9 +922,8 @@ static seen_status change(seen_filter_store *s, uint32_t type,
         if (status != SEEN_OK) s->failed = true;
     }
     if (status == SEEN_OK) {
-        while (s->applied + 1 != number && !s->failed)
-            pthread_cond_wait(&s->turn, &s->lock);
-        status = s->failed ? SEEN_IO : apply(s, type, h, n, answers, done);
+        status = wait_for_turn(s, number);
+        if (status == SEEN_OK) status = apply(s, type, h, n, answers, done);
         s->applied = number;
         if (!s->failed && seen_journal_bytes(s->journal) > JOURNAL_BYTES &&
             number == seen_journal_last(s->journal))
@@ -970,6 +985,31 @@ seen_status seen_filter_store_remove_many(seen_filter_store *s,
     if (!s || (n && !removed)) return SEEN_INVALID;
     if (!s->filter->ops->remove) return SEEN_UNSUPPORTED;
     return change_many(s, FRAME_REMOVE, keys, n, removed, NULL);
+}
+
+/* Not synced: the next change takes it along. */
+seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
+{
+    uint8_t time[8];
+    uint64_t number;
+    if (!s) return SEEN_INVALID;
+    if (!s->filter->ops->advance) return SEEN_UNSUPPORTED;
+    seen_put_le64(time, now_ms);
+    pthread_mutex_lock(&s->lock);
+    seen_status status = SEEN_OK;
+    if (s->mode != SEEN_STORE_READ) {
+        status = SEEN_IO;
+        errno = EIO;
+        if (!s->failed)
+            status = seen_journal_append(s->journal, FRAME_ADVANCE, time,
+                                         sizeof time, &number);
+        if (status == SEEN_OK) status = wait_for_turn(s, number);
+        if (status == SEEN_OK) s->applied = number;
+    }
+    if (status == SEEN_OK) seen_advance(s->filter, now_ms);
+    pthread_cond_broadcast(&s->turn);
+    pthread_mutex_unlock(&s->lock);
+    return status;
 }
 
 seen_status seen_filter_store_sync(seen_filter_store *s)

@@ -39,6 +39,7 @@ static const seen_spec specs[] = {
     {.kind = SEEN_BLOCKED, .items = 3000, .fpp = 1e-9},
     {.kind = SEEN_CUCKOO, .items = 3000, .fpp = 0.001},
     {.kind = SEEN_SET},
+    {.kind = SEEN_WINDOW, .last = 3000, .fpp = 0.001},
     {.kind = SEEN_SCALABLE, .items = 100, .fpp = 0.001},
 };
 
@@ -133,6 +134,43 @@ static void readers_know_what_was_acknowledged(void **state)
         assert_int_equal(seen_filter_store_close(w), SEEN_OK);
         seen_os->unlink(FILE_NAME);
     }
+}
+
+/* Keys leave a window in time, also for whoever reads it or mends it. */
+static void windows_keep_their_time(void **state)
+{
+    (void)state;
+    seen_spec spec = {
+        .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
+    seen_store_report report;
+    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &spec, &report);
+    assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
+    add(w, 0, 100);
+    assert_int_equal(seen_filter_store_advance(w, 5900), SEEN_OK);
+    add(w, 100, 100);
+    struct sim *after = sim_after_power_loss(disk, 3);
+    sim_install(after);
+    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
+        seen_filter_store *s = open_store(mode, NULL, &report);
+        assert_members(seen_filter_store_filter(s), 200);
+        assert_int_equal(seen_filter_store_advance(s, 6700), SEEN_OK);
+        const seen_filter *f = seen_filter_store_filter(s);
+        assert_in_range(test_count_maybe(f, 0, 100), 0, 5);
+        assert_int_equal(test_count_maybe(f, 100, 100), 100);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        if (mode == SEEN_STORE_WRITE) break; /* the time is in the file now */
+    }
+    seen_filter_store *s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+    assert_in_range(test_count_maybe(seen_filter_store_filter(s), 0, 100), 0,
+                    5);
+    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    sim_install(disk);
+    sim_free(after);
+    assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+    seen_os->unlink(FILE_NAME);
+    w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    assert_int_equal(seen_filter_store_advance(w, 1), SEEN_UNSUPPORTED);
+    seen_filter_store_close(w);
 }
 
 static void there_is_one_writer(void **state)
@@ -407,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_DISK(what_was_added_is_there_after_closing),
         ON_DISK(readers_know_what_was_acknowledged),
+        ON_DISK(windows_keep_their_time),
         ON_DISK(there_is_one_writer),
         ON_DISK(removal_is_journaled_too),
         ON_DISK(visits_and_adds_are_replayed_as_what_they_were),

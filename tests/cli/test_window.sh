@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# test_window.sh - filter files that forget.
+source "$(dirname "$0")/lib.sh"
+
+seq 1000 >keys
+
+# ---- By count ---------------------------------------------------------------
+
+run "$seen" build -q --last 200 -p 1e-6 -o last.seen keys; expect_code 0
+run "$seen" check -c last.seen keys
+expect; n=$(cat .out); [ "$n" -ge 200 ] && [ "$n" -le 250 ] || wrong "$n of the last 200"
+seq 801 1000 >newest
+run "$seen" check -c last.seen newest; expect_out 200
+run "$seen" info last.seen; expect; grep -q 'the last 200 keys, in 4 generations' .out || wrong "info"
+seq 1001 1200 >more
+run "$seen" add -q --last 200 last.seen more; expect_code 0
+run "$seen" check -c last.seen more; expect_out 200
+run "$seen" check -c last.seen newest
+expect; [ "$(cat .out)" -le 50 ] || wrong "old keys stay"
+run "$seen" add --last 300 last.seen more; expect_failure "is no window of the last 300 keys"
+
+# ---- By time ----------------------------------------------------------------
+
+run "$seen" build -q --window 1s -n 1000 -p 1e-6 -o time.seen keys; expect_code 0
+run "$seen" info --json time.seen; expect; grep -q '"window_ms": 1000' .out || wrong "info"
+sleep 2
+run "$seen" check -c time.seen keys; expect_out 0
+run "$seen" verify time.seen; expect_code 0
+run "$seen" add --window 2s -n 1000 time.seen more; expect_failure "is no window of --window, 2 s"
+# A slow machine must not make a key too old before it is asked for.
+run "$seen" add -q --window 1h -n 1000 hour.seen more; expect_code 0
+run "$seen" add -q --window 1h -n 1000 hour.seen keys; expect_code 0
+run "$seen" check -c hour.seen more keys; expect_out 1200
+run "$seen" build --window 1s -o none - </dev/null; expect_failure "-n"
+run "$seen" merge -o none time.seen time.seen; expect_code 2
+
+# Windows can be piped.
+run bash -c "'$seen' build -q --last 10 -o - keys | '$seen' check -c - newest"
+expect; [ "$(cat .out)" -ge 10 ] || wrong "piped window"
+
+finish
