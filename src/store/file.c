@@ -25,7 +25,8 @@
  * and replays the frames behind its sequence number.
  *
  * Writers lock the file itself. A checkpoint beside locks the new file before
- * the rename, so at any time whoever locks what PATH names has the lock.
+ * the rename, so at any time whoever locks what PATH names has the lock. Who
+ * finds no file and makes one looks again when it has PATH.new locked.
  *
  * Worked example: a filter for 100 million keys, 126 MB. `seen add` with 1000
  * keys writes 8 KB to the journal, syncs, sets 8000 bits, and at the end syncs
@@ -216,9 +217,20 @@ static bool name_new(char *buf, const char *path)
     return false;
 }
 
-/* Write beside and rename; *fd is the new file, locked. */
-static seen_status replace(const char *path, struct seen_saved *s, mode_t mode,
-                           int *fd, seen_store_report *r)
+/* Would a rename to `path` take away nothing but what we have locked (old, -1:
+ * nothing)? Whoever asks holds the lock of the file beside, without which nobody
+ * renames: the answer stays true. */
+static bool ours_to_replace(const char *path, int old)
+{
+    struct seen_stat st;
+    if (old >= 0 && still_there(path, old)) return true;
+    return seen_os->stat(path, &st) != 0 && errno == ENOENT;
+}
+
+/* Write beside and rename; *fd is the new file, locked. `old` is the one that is
+ * there, locked, or -1. */
+static seen_status replace(const char *path, int old, struct seen_saved *s,
+                           mode_t mode, int *fd, seen_store_report *r)
 {
     char beside[PATH_ROOM];
     if (!name_new(beside, path)) return io_problem(r, "name");
@@ -228,6 +240,10 @@ static seen_status replace(const char *path, struct seen_saved *s, mode_t mode,
         return problem(r, status, "another program is writing %s",
                        seen_io_base(beside));
     if (status != SEEN_OK) return io_problem(r, "create beside");
+    if (!ours_to_replace(path, old)) {
+        status = problem(r, SEEN_BUSY, "another program has just made it");
+        goto fail;
+    }
 
     status = seen_io_truncate(to, 0); /* what a crash may have left there */
     if (status == SEEN_OK) status = write_container(to, s);
@@ -319,7 +335,7 @@ static seen_status save(const char *path, struct seen_saved *s,
     } else if (errno != ENOENT) {
         return io_problem(r, "look");
     }
-    status = replace(path, s, st.mode, &made, r);
+    status = replace(path, old, s, st.mode, &made, r);
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
         status = io_problem(r, "remove the old journal");
     seen_io_close(made);
@@ -604,7 +620,7 @@ static seen_status checkpoint_beside(seen_filter_store *s,
     saved.header.epoch = h->epoch + 1;
     saved.header.sequence = h->sequence;
     int fd = -1;
-    status = replace(s->path, &saved, st.mode, &fd, NULL);
+    status = replace(s->path, s->fd, &saved, st.mode, &fd, NULL);
     seen_saved_free(&saved);
     if (fd >= 0) { /* renamed, whether or not the directory could be synced */
         seen_io_close(s->fd);
@@ -646,7 +662,8 @@ static seen_status put_file(seen_filter_store *s, const seen_filter *f,
     saved.header.epoch = 1;
     status = random_id(&saved.header.id);
     if (status != SEEN_OK) io_problem(r, "random");
-    if (status == SEEN_OK) status = replace(s->path, &saved, mode, fd, r);
+    if (status == SEEN_OK)
+        status = replace(s->path, s->fd, &saved, mode, fd, r);
     seen_saved_free(&saved);
     if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
         status = io_problem(r, "remove an old journal");

@@ -403,6 +403,62 @@ static void missing_files_are_not_made_up(void **state)
                      SEEN_CORRUPT);
 }
 
+/* Two programs find no file. One of them makes it, adds to it and is told that
+ * all is well, at any moment of the other's work: that must not replace it. */
+static uint64_t calls_left;
+static bool made;
+
+static void make_it_first(void *ctx, const char *call)
+{
+    (void)call;
+    if (calls_left == 0 || --calls_left > 0) return;
+    seen_filter_store *s = NULL;
+    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = ctx};
+    if (seen_filter_store_open(&s, FILE_NAME, &o, NULL) != SEEN_OK) return;
+    add(s, 0, 100);
+    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    made = true;
+}
+
+static bool lose_the_race(const seen_spec *spec, uint64_t at, bool save)
+{
+    seen_store_report report;
+    seen_filter_store *s = NULL;
+    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
+    seen_filter *f = test_filter(*spec);
+    calls_left = at;
+    made = false;
+    sim_on_call(disk, make_it_first, (void *)(uintptr_t)spec);
+    seen_status status =
+        save ? seen_file_save(FILE_NAME, f, 0, &report)
+             : seen_filter_store_open(&s, FILE_NAME, &o, &report);
+    sim_on_call(disk, NULL, NULL);
+    seen_filter_store_close(s);
+    seen_free(f);
+    /* A save that came later is a wish to replace it. */
+    if (made && (!save || status == SEEN_BUSY)) {
+        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_members(seen_filter_store_filter(s), 100);
+        seen_filter_store_close(s);
+    }
+    if (made && status != SEEN_OK) assert_int_equal(status, SEEN_BUSY);
+    bool lost = made && status == SEEN_BUSY;
+    seen_os->unlink(FILE_NAME);
+    return lost;
+}
+
+static void a_file_made_meanwhile_is_not_replaced(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++)
+        for (int save = 0; save < 2; save++) {
+            int lost = 0;
+            for (uint64_t at = 1; at < 60; at++)
+                lost += lose_the_race(&specs[i], at, save);
+            assert_in_range(lost, 1, 59);
+        }
+}
+
 /* Nobody knows what is on disk then, so nothing more is promised. */
 static void after_a_failed_sync_the_store_is_read_only(void **state)
 {
@@ -454,6 +510,7 @@ int main(void)
         ON_DISK(a_saved_filter_becomes_a_store),
         ON_DISK(damage_is_found_and_named),
         ON_DISK(missing_files_are_not_made_up),
+        ON_DISK(a_file_made_meanwhile_is_not_replaced),
         ON_DISK(after_a_failed_sync_the_store_is_read_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
