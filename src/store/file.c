@@ -499,11 +499,12 @@ static bool unchanged(seen_filter_store *s)
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
     size_t got;
     if (!still_there(s->path, s->fd) ||
-        seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK ||
-        got != sizeof head)
+        seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
     seen_status a = seen_native_get(head, got, &now);
     uint64_t epoch = a == SEEN_OK ? now.epoch : 0;
+    if (!(s->header.flags & SEEN_NATIVE_TWO)) return epoch == s->header.epoch;
+    if (got != sizeof head) return false;
     a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now);
     if (a == SEEN_OK && now.epoch > epoch) epoch = now.epoch;
     return epoch == s->header.epoch;
@@ -1159,7 +1160,10 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
     if (!s->dirty) return explain(r, SEEN_NOMEM);
     uint8_t *bad = s->dirty + s->blocks;
     uint64_t first = compare_blocks(s, bad);
-    if (!journaled && first < s->blocks) return bad_block(s, first, r);
+    if (!journaled && first < s->blocks) {
+        *settled = unchanged(s); /* or a writer has come meanwhile */
+        return bad_block(s, first, r);
+    }
 
     const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
     status =
@@ -1169,7 +1173,7 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
     if (status != SEEN_OK) return explain(r, status);
     status = judge_blocks(s, bad, journaled, r);
     if (r && journaled) r->recovered = true;
-    *settled = !journaled || unchanged(s);
+    *settled = (!journaled && status == SEEN_OK) || unchanged(s);
     return status;
 }
 

@@ -134,6 +134,47 @@ static void readers_catch_a_file_that_changes(void **state)
     }
 }
 
+/* ---- Verifying beside writers that come and go -------------------------- */
+
+static void *come_and_go(void *nothing)
+{
+    for (int i = 0; i < 40; i++) {
+        seen_store_options o = {.mode = SEEN_STORE_DURABLE};
+        seen_filter_store *w;
+        struct test_batch b = test_batch_new(acked, BATCH);
+        if (seen_filter_store_open(&w, path, &o, NULL) != SEEN_OK) abort();
+        if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
+            abort();
+        if (seen_filter_store_close(w) != SEEN_OK) abort();
+        acked += BATCH;
+        test_batch_free(&b);
+    }
+    writing = false;
+    return nothing;
+}
+
+/* The file is large enough for a writer to open it, set bits and be gone while
+ * it is read. That is no damage. */
+static void a_writer_that_comes_meanwhile_is_no_damage(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filter(
+        (seen_spec){.kind = SEEN_BLOCKED, .items = 40000000, .fpp = 0.01});
+    remove(path);
+    assert_int_equal(seen_file_save(path, f, 0, NULL), SEEN_OK);
+    seen_free(f);
+    pthread_t t;
+    acked = 0;
+    writing = true;
+    assert_int_equal(pthread_create(&t, NULL, come_and_go, NULL), 0);
+    while (writing) {
+        seen_store_report report;
+        if (seen_file_verify(path, &report) != SEEN_OK)
+            fail_msg("verify: %s", report.problem);
+    }
+    pthread_join(t, NULL);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -156,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_share_syncs_and_lose_nothing),
         cmocka_unit_test(readers_catch_a_file_that_changes),
+        cmocka_unit_test(a_writer_that_comes_meanwhile_is_no_damage),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
