@@ -137,7 +137,9 @@ static void report_text(void)
          show_count(lines, (double)tally.lines),
          show_count(new, (double)added()),
          show_count(items, (double)after.items));
-    if (after.capacity && after.items > after.capacity)
+    /* A window holds a generation more than it was planned for. */
+    if (after.capacity && after.items > after.capacity &&
+        after.kind != SEEN_WINDOW)
         note("%s: was planned for %s keys: the rate has risen to %s",
              target.name, show_count(planned, (double)after.capacity),
              show_rate(rate, after.fpp_now));

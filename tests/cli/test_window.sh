@@ -12,12 +12,12 @@ expect; n=$(cat .out); [ "$n" -ge 200 ] && [ "$n" -le 250 ] || wrong "$n of the 
 seq 801 1000 >newest
 run "$seen" check -c last.seen newest; expect_out 200
 run "$seen" info last.seen; expect; grep -q 'the last 200 keys, in 4 generations' .out || wrong "info"
-seq 1001 1200 >more
-run "$seen" add -q --last 200 last.seen more; expect_code 0
-run "$seen" check -c last.seen more; expect_out 200
+seq 1001 1200 >later
+run "$seen" add -q --last 200 last.seen later; expect_code 0
+run "$seen" check -c last.seen later; expect_out 200
 run "$seen" check -c last.seen newest
 expect; [ "$(cat .out)" -le 50 ] || wrong "old keys stay"
-run "$seen" add --last 300 last.seen more; expect_failure "is no window of the last 300 keys"
+run "$seen" add --last 300 last.seen later; expect_failure "is no window of the last 300 keys"
 
 # ---- By time ----------------------------------------------------------------
 
@@ -26,11 +26,11 @@ run "$seen" info --json time.seen; expect; grep -q '"window_ms": 1000' .out || w
 sleep 2
 run "$seen" check -c time.seen keys; expect_out 0
 run "$seen" verify time.seen; expect_code 0
-run "$seen" add --window 2s -n 1000 time.seen more; expect_failure "is no window of --window, 2 s"
+run "$seen" add --window 2s -n 1000 time.seen later; expect_failure "is no window of --window, 2 s"
 # A slow machine must not make a key too old before it is asked for.
-run "$seen" add -q --window 1h -n 1000 hour.seen more; expect_code 0
+run "$seen" add -q --window 1h -n 1000 hour.seen later; expect_code 0
 run "$seen" add -q --window 1h -n 1000 hour.seen keys; expect_code 0
-run "$seen" check -c hour.seen more keys; expect_out 1200
+run "$seen" check -c hour.seen later keys; expect_out 1200
 run "$seen" build --window 1s -o none - </dev/null; expect_failure "-n"
 run "$seen" merge -o none time.seen time.seen; expect_code 2
 
