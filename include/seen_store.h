@@ -21,7 +21,8 @@ SEEN_API seen_status seen_random_key(uint8_t key[16]);
 /*
  * A filter file is the format of docs/FORMAT.md. Beside it, while a writer is
  * at work or after it died, lies its journal: FILE.journal-<number>. The two
- * belong together: copy or move a file only when there is no journal.
+ * belong together, under the name that the writer used: copy, move or link a file
+ * only when there is no journal. One whose journal is missing is SEEN_CORRUPT.
  *
  * One writer and any number of readers, in any processes. A reader sees the
  * file as it was when it was opened, or newer. All calls on one store may run

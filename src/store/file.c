@@ -13,7 +13,8 @@
  *
  * The life of a file, and what a power cut leaves at each step:
  *
- *   open       header: "journaled", epoch + 1        old header or new
+ *   open       journal: begins, sync                 a journal nobody needs
+ *              header: "journaled", epoch + 1        old header or new
  *   change     journal: frame, sync; then apply      all frames that were synced
  *   checkpoint checksums, bits, sync                 bits early, frames still there
  *              header: sequence, epoch + 1, sync     old header and all frames, or
@@ -484,6 +485,11 @@ static seen_status replay(seen_filter_store *s, seen_store_report *r)
         r->recovered_keys = ctx.keys;
         r->torn_bytes = done.torn;
     }
+    if (status == SEEN_OK && done.segments == 0)
+        return problem(r, SEEN_CORRUPT,
+                       "its journal, %s.journal-*, is missing: was it moved or "
+                       "copied without it?",
+                       seen_io_base(s->path));
     if (status == SEEN_OK) return status;
     if (done.problem[0]) return problem(r, status, "journal: %s", done.problem);
     return problem(r, status, "journal: a frame makes no sense");
@@ -744,27 +750,28 @@ static seen_status load_filter(seen_filter_store *s,
     return SEEN_OK;
 }
 
+/*
+ * What a dead writer left becomes part of the file; then a journal of our own
+ * begins, and only then the file is marked. So a marked file always has a
+ * journal, and one whose journal is missing has lost something.
+ */
 static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
 {
-    bool crashed = s->header.flags & SEEN_NATIVE_JOURNALED;
+    seen_status status = SEEN_OK;
     s->applied = s->header.sequence;
-    if (crashed) {
-        seen_status status = replay(s, r);
+    if (s->header.flags & SEEN_NATIVE_JOURNALED) {
+        status = replay(s, r);
         if (r) r->recovered = true;
         if (status != SEEN_OK) return status;
-    } else if (seen_journal_remove(s->path) != SEEN_OK) {
-        return io_problem(r, "remove an old journal");
+        if (checkpoint(s, 0) != SEEN_OK) return io_problem(r, "recover");
     }
-    /* 1. What was recovered becomes part of the file, which is marked.  2. Only
-     * then a journal of our own begins, and the old one goes. */
-    seen_status status = SEEN_OK;
     struct seen_native h = s->header;
     h.flags |= SEEN_NATIVE_JOURNALED;
-    status = crashed ? checkpoint(s, SEEN_NATIVE_JOURNALED) : put_header(s, &h);
-    if (status != SEEN_OK) return io_problem(r, "mark the file");
-    status = seen_journal_open(&s->journal, s->path, s->header.id,
-                               s->header.epoch, s->applied);
-    if (status == SEEN_OK) status = seen_journal_drop(s->journal, s->applied);
+    status = seen_journal_remove(s->path);
+    if (status == SEEN_OK)
+        status = seen_journal_open(&s->journal, s->path, h.id, h.epoch + 1,
+                                   s->applied);
+    if (status == SEEN_OK) status = put_header(s, &h);
     return status == SEEN_OK ? status : io_problem(r, "journal");
 }
 

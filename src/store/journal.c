@@ -298,7 +298,11 @@ static seen_status read_segment(struct replay *r, uint64_t first)
     struct seen_stat st;
     if (!name_segment(name, r->path, first)) return SEEN_IO;
     int fd = seen_io_open(name, O_RDONLY, 0);
-    if (fd < 0) return errno == ENOENT ? SEEN_OK : SEEN_IO; /* just dropped */
+    if (fd < 0 && errno == ENOENT) { /* a writer has just dropped it */
+        r->out->segments++;
+        return SEEN_OK;
+    }
+    if (fd < 0) return SEEN_IO;
     seen_status status = SEEN_IO;
     if (seen_os->fstat(fd, &st) != 0 || st.size > SEGMENT_MAX) goto out;
     status = SEEN_OK;
@@ -337,7 +341,10 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
     for (size_t i = 0; i < l.n && status == SEEN_OK; i++) {
         /* A segment whose successor starts at or below what is wanted holds
          * nothing new. */
-        if (i + 1 < l.n && l.first[i + 1] <= r.next) continue;
+        if (i + 1 < l.n && l.first[i + 1] <= r.next) {
+            out->segments++;
+            continue;
+        }
         status = read_segment(&r, l.first[i]);
     }
     out->last = r.next - 1;

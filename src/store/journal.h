@@ -37,7 +37,7 @@ struct seen_replayed {
     uint64_t last;     /* sequence of the last good frame, or `after` */
     uint64_t frames;   /* handed on */
     uint64_t torn;     /* bytes at the end that were no whole frame */
-    uint64_t segments; /* files that were read */
+    uint64_t segments; /* there are, or were a moment ago */
     char problem[192]; /* SEEN_CORRUPT, SEEN_IO: what and where */
 };
 

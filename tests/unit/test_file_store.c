@@ -378,6 +378,38 @@ static void damage_is_found_and_named(void **state)
     }
 }
 
+/* A file that was moved away from its journal has lost what is in there. */
+static void a_missing_journal_is_noticed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_store_report report;
+        seen_filter_store *w =
+            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+        add(w, 0, 100);
+        struct sim *after = sim_after_kill(disk);
+        sim_install(after);
+        assert_int_equal(seen_os->rename(FILE_NAME, "/d/moved"), 0);
+        seen_filter_store *s = NULL;
+        for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
+            seen_store_options o = {.mode = mode};
+            assert_int_equal(
+                seen_filter_store_open(&s, "/d/moved", &o, &report),
+                SEEN_CORRUPT);
+            assert_non_null(strstr(report.problem, "journal"));
+        }
+        assert_int_equal(seen_file_verify("/d/moved", &report), SEEN_CORRUPT);
+        assert_int_equal(seen_os->rename("/d/moved", FILE_NAME), 0);
+        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_members(seen_filter_store_filter(s), 100);
+        seen_filter_store_close(s);
+        sim_install(disk);
+        sim_free(after);
+        seen_filter_store_close(w);
+        seen_os->unlink(FILE_NAME);
+    }
+}
+
 static void missing_files_are_not_made_up(void **state)
 {
     (void)state;
@@ -509,6 +541,7 @@ int main(void)
         ON_DISK(secrets_apart_are_asked_for),
         ON_DISK(a_saved_filter_becomes_a_store),
         ON_DISK(damage_is_found_and_named),
+        ON_DISK(a_missing_journal_is_noticed),
         ON_DISK(missing_files_are_not_made_up),
         ON_DISK(a_file_made_meanwhile_is_not_replaced),
         ON_DISK(after_a_failed_sync_the_store_is_read_only),
