@@ -114,6 +114,14 @@ run "$seen" verify f; expect_out "f: good"
 
 # ---- Signals ----------------------------------------------------------------
 
+# Where no journal can be, nothing is added, and the file is as good as before.
+long=$(printf 'n%.0s' {1..240}) # with .journal-0000000000000001 too long a name
+"$seen" build -q -o "$long" keys
+run "$seen" add "$long" later; expect_failure "journal: File name too long"
+run "$seen" info "$long"; expect; grep -q 'journal   none' .out || wrong "a mark was left"
+expect; [ "$("$seen" check -c - keys <"$long")" = 1000 ] || wrong "the file cannot be piped any more"
+rm "$long"
+
 # SIGTERM: what came is in the file, the journal is gone, and the signal is the
 # end.
 "$seen" add -q f slow &
