@@ -9,7 +9,7 @@
  *              time: that does no harm, a bit too many is a "maybe" too many,
  *              and its key is in the journal anyway.
  *   beside     All others: the filter is in private memory; a checkpoint writes
- *              PATH.new, syncs it and renames it to PATH.
+ *              PATH.seen-new, syncs it and renames it to PATH.
  *
  * The life of a file, and what a power cut leaves at each step:
  *
@@ -27,7 +27,7 @@
  *
  * Writers lock the file itself. A checkpoint beside locks the new file before
  * the rename, so at any time whoever locks what PATH names has the lock. Who
- * finds no file and makes one looks again when it has PATH.new locked.
+ * finds no file and makes one looks again when it has PATH.seen-new locked.
  *
  * Worked example: a filter for 100 million keys, 126 MB. `seen add` with 1000
  * keys writes 8 KB to the journal, syncs, sets 8000 bits, and at the end syncs
@@ -210,9 +210,10 @@ static seen_status open_locked(const char *path, int flags, mode_t mode,
     return SEEN_BUSY;
 }
 
+/* A name that nobody gives to a file of his own: it is overwritten. */
 static bool name_new(char *buf, const char *path)
 {
-    int len = snprintf(buf, PATH_ROOM, "%s.new", path);
+    int len = snprintf(buf, PATH_ROOM, "%s.seen-new", path);
     if (len > 0 && len < PATH_ROOM) return true;
     errno = ENAMETOOLONG;
     return false;
@@ -236,7 +237,8 @@ static seen_status replace(const char *path, int old, struct seen_saved *s,
     char beside[PATH_ROOM];
     if (!name_new(beside, path)) return io_problem(r, "name");
     int to = -1;
-    seen_status status = open_locked(beside, O_RDWR | O_CREAT, mode, &to);
+    seen_status status =
+        open_locked(beside, O_RDWR | O_CREAT | O_NOFOLLOW, mode, &to);
     if (status == SEEN_BUSY)
         return problem(r, status, "another program is writing %s",
                        seen_io_base(beside));

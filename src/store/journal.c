@@ -389,7 +389,7 @@ static seen_status begin_segment(seen_journal *j)
     seen_put_le64(header + 32, j->last + 1);
     seen_put_le32(header + 60, seen_crc32c(0, header, 60));
 
-    int fd = seen_io_open(name, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    int fd = seen_io_open(name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
     if (fd < 0) return SEEN_IO;
     seen_status status = seen_io_write_at(fd, header, sizeof header, 0);
     if (status == SEEN_OK) status = seen_io_sync(fd);

@@ -150,7 +150,22 @@ run "$seen" build --hex -o old keys others; expect_code 2
 expect; cmp -s old before || wrong "a failed build changed the old file"
 run "$seen" build -qo old others; expect; [ "$(stat -c %a old)" = 640 ] || wrong "the mode of the old file"
 run "$seen" check -qv old others; expect_code 1
-expect; [ -z "$(find . -name '*.new')" ] || wrong "something lies beside"
+expect; [ -z "$(find . -name '*new*')" ] || wrong "something lies beside"
+# Nobody else's files are in the way: neither one that is called FILE.new, nor
+# one that a link leads to from where the new file is written.
+for kind in set cuckoo; do
+  "$seen" build -q --kind $kind -n 5000 -o mine keys; cp mine mine.new
+  run "$seen" add -q mine others; expect_code 0
+  expect; cmp -s <("$seen" check mine.new keys others) keys || wrong "mine.new was taken"
+done
+echo precious >precious
+ln -s precious trap.seen-new
+run "$seen" build -qo trap keys; expect_failure "trap: create beside:"
+"$seen" build -q --kind set -o trapped keys
+ln -s precious trapped.journal-0000000000000001
+run "$seen" add -q trapped others; expect_code 0
+expect; [ "$(cat precious)" = precious ] || wrong "wrote through a link"
+rm mine.new trap.seen-new
 # Through a symbolic link: the file behind it changes, the link stays.
 mkdir place; run "$seen" build -qo place/real keys; ln -s place/real link
 run "$seen" build -qo link others
