@@ -248,6 +248,8 @@ static seen_status replace(const char *path, int old, struct seen_saved *s,
         goto fail;
     }
 
+    /* As the old one, whatever the umask says; a file system may know no modes. */
+    if (old >= 0) (void)seen_os->chmod(to, mode);
     status = seen_io_truncate(to, 0); /* what a crash may have left there */
     if (status == SEEN_OK) status = write_container(to, s);
     if (status != SEEN_OK) {

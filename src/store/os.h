@@ -41,6 +41,7 @@ struct seen_os {
     ssize_t (*pread)(int fd, void *buf, size_t len, uint64_t offset);
     ssize_t (*pwrite)(int fd, const void *buf, size_t len, uint64_t offset);
     int (*truncate)(int fd, uint64_t len);
+    int (*chmod)(int fd, mode_t mode);     /* fchmod */
     int (*allocate)(int fd, uint64_t len); /* posix_fallocate from 0, -1 and
                                               errno like the others */
     int (*datasync)(int fd);               /* fdatasync */

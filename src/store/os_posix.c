@@ -122,6 +122,7 @@ static const struct seen_os posix = {
     .pread = os_pread,
     .pwrite = os_pwrite,
     .truncate = os_truncate,
+    .chmod = fchmod,
     .allocate = os_allocate,
     .datasync = fdatasync,
     .sync = fsync,

@@ -150,6 +150,13 @@ run "$seen" build --hex -o old keys others; expect_code 2
 expect; cmp -s old before || wrong "a failed build changed the old file"
 run "$seen" build -qo old others; expect; [ "$(stat -c %a old)" = 640 ] || wrong "the mode of the old file"
 run "$seen" check -qv old others; expect_code 1
+# Also where the umask would take something away from a new file.
+for verb in "build -qo old keys" "add -q old others" "build -q --kind set -o old keys" "add -q old others" "merge -qo old old old"; do
+  chmod 664 old
+  # shellcheck disable=SC2086
+  umask 077; run "$seen" $verb; umask 022
+  expect_code 0; expect; [ "$(stat -c %a old)" = 664 ] || wrong "a mode of 664"
+done
 expect; [ -z "$(find . -name '*new*')" ] || wrong "something lies beside"
 # Nobody else's files are in the way: neither one that is called FILE.new, nor
 # one that a link leads to from where the new file is written.

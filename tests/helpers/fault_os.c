@@ -1,4 +1,4 @@
-/* fault_os.c - see fault_os.h: twenty wrappers that ask before they call. */
+/* fault_os.c - see fault_os.h: twenty-one wrappers that ask before they call. */
 #include "helpers/fault_os.h"
 
 #include "helpers/harness.h"
@@ -78,6 +78,11 @@ static int os_truncate(int fd, uint64_t len)
     return allowed("truncate", NULL) ? real->truncate(fd, len) : -1;
 }
 
+static int os_chmod(int fd, mode_t mode)
+{
+    return allowed("chmod", NULL) ? real->chmod(fd, mode) : -1;
+}
+
 static int os_allocate(int fd, uint64_t len)
 {
     return allowed("allocate", NULL) ? real->allocate(fd, len) : -1;
@@ -145,6 +150,7 @@ static const struct seen_os faulty = {
     .pread = os_pread,
     .pwrite = os_pwrite,
     .truncate = os_truncate,
+    .chmod = os_chmod,
     .allocate = os_allocate,
     .datasync = os_datasync,
     .sync = os_sync,
