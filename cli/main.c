@@ -47,7 +47,8 @@ static void check_descriptors(void)
 int main(int argc, char **argv)
 {
     check_descriptors();
-    signal(SIGPIPE, SIG_IGN); /* a failed write says it better */
+    signal(SIGPIPE, SIG_IGN); /* a failed write says it better ... */
+    signal(SIGXFSZ, SIG_IGN); /* ... also beyond `ulimit -f` */
 
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||

@@ -122,6 +122,14 @@ run "$seen" info "$long"; expect; grep -q 'journal   none' .out || wrong "a mark
 expect; [ "$("$seen" check -c - keys <"$long")" = 1000 ] || wrong "the file cannot be piped any more"
 rm "$long"
 
+# A limit to the size of files is an error like a full disk.
+"$seen" build -q -o limited keys; cp limited unlimited
+run bash -c "ulimit -f 8; exec '$seen' add -q limited later"; expect_failure "limited: File too large"
+run bash -c "ulimit -f 1; exec '$seen' build -qo limited later"; expect_failure "limited: write: File too large"
+run "$seen" check -qv limited keys; expect_code 1
+run "$seen" add -q limited later; expect_code 0
+run "$seen" verify limited; expect_out "limited: good"
+
 # SIGTERM: what came is in the file, the journal is gone, and the signal is the
 # end.
 "$seen" add -q f slow &
