@@ -3,6 +3,7 @@
 
 #include "secret.h"
 
+#include "memory.h"
 #include "output.h"
 #include "spec.h"
 
@@ -92,6 +93,21 @@ static bool write_secret(int fd)
     return write(fd, text, HEX + 1) == HEX + 1 && fsync(fd) == 0;
 }
 
+/* A filter whose secret a loss of power takes away is lost, too. Where the
+ * directory cannot be synced, there is nothing better to be done. */
+static void sync_dir_of(const char *path)
+{
+    char *dir = must_have(strdup(path));
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir] = '\0';
+    int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
 void keep_secret(void)
 {
     if (!unwritten) return;
@@ -104,6 +120,7 @@ void keep_secret(void)
         fail("%s: write: %s", wish.secret_file, strerror(error));
     }
     close(fd);
+    sync_dir_of(wish.secret_file);
 }
 
 void forget_secret(void)

@@ -257,7 +257,7 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart)
     }
     char *real = real_name(path);
     if (seen_file_save(real, f, flags, &report) != SEEN_OK) {
-        forget_secret();
+        if (!report.created) forget_secret();
         fail("%s: %s", path, report.problem);
     }
     free(real);

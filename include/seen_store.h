@@ -54,7 +54,7 @@ typedef struct seen_store_report {
     uint64_t recovered_frames; /* of the journal, made part of the filter */
     uint64_t recovered_keys;   /* in them */
     uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
-    bool created;
+    bool created;      /* a new file has the name; an error may come later */
     bool recovered;    /* the last writer did not close it */
     char problem[256]; /* "" or what is wrong, and where */
     uint64_t reserved[4];

@@ -341,6 +341,7 @@ static seen_status save(const char *path, struct seen_saved *s,
         return io_problem(r, "look");
     }
     status = replace(path, old, s, st.mode, &made, r);
+    if (r) r->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
         status = io_problem(r, "remove the old journal");
     seen_io_close(made);
@@ -692,7 +693,7 @@ static seen_status create_file(seen_filter_store *s,
     if (status != SEEN_OK) return explain(r, status);
     status = put_file(s, f, options->flags, 0666, &s->fd, r);
     seen_free(f);
-    if (r && status == SEEN_OK) r->created = true;
+    if (r) r->created = s->fd >= 0;
     return status;
 }
 

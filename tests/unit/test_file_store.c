@@ -491,6 +491,29 @@ static void a_file_made_meanwhile_is_not_replaced(void **state)
         }
 }
 
+/* An error after the rename: the file is there all the same, and whoever made a
+ * secret for it must not throw that away. */
+static void a_late_error_says_that_the_file_is_there(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filter(specs[0]);
+    struct faults *faults = sim_faults(disk);
+    int late = 0;
+    for (uint64_t n = 1, fired = 1; fired; n++) {
+        seen_store_report report;
+        fault_arm(faults, n, EIO, false);
+        seen_status status = seen_file_save(FILE_NAME, f, 0, &report);
+        fired = faults->fired;
+        fault_arm(faults, 0, 0, false);
+        bool there = seen_file_verify(FILE_NAME, NULL) == SEEN_OK;
+        assert_int_equal(report.created, there);
+        late += there && status != SEEN_OK;
+        seen_os->unlink(FILE_NAME);
+    }
+    assert_in_range(late, 1, 10);
+    seen_free(f);
+}
+
 /* Nobody knows what is on disk then, so nothing more is promised. */
 static void after_a_failed_sync_the_store_is_read_only(void **state)
 {
@@ -544,6 +567,7 @@ int main(void)
         ON_DISK(a_missing_journal_is_noticed),
         ON_DISK(missing_files_are_not_made_up),
         ON_DISK(a_file_made_meanwhile_is_not_replaced),
+        ON_DISK(a_late_error_says_that_the_file_is_there),
         ON_DISK(after_a_failed_sync_the_store_is_read_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
