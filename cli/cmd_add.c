@@ -75,11 +75,12 @@ static size_t add(struct job *job)
     return done;
 }
 
-static seen_info before, after;
+static seen_info after;
 
+/* Looking reads every bit: only for who wants to know. */
 static void close_file(void)
 {
-    seen_info_of(target.filter, &after);
+    if (!opt.quiet || opt.json) seen_info_of(target.filter, &after);
     close_target(&target);
 }
 
@@ -102,7 +103,6 @@ static void open_file(const char *name)
     if (exists) must_agree(name, &target.facts, &spec);
     write_target(&target, SEEN_STORE_DURABLE, exists ? NULL : &spec);
     if (!opt.quiet && !opt.json) note_recovery(&target);
-    seen_info_of(target.filter, &before);
 }
 
 /* ---- Run ---------------------------------------------------------------- */
