@@ -227,7 +227,8 @@ static bool is_stdout(const char *path)
 
 const char *output_path(const char *name)
 {
-    if (!name) fail("-o is missing: expected -o FILE, or -o - for stdout");
+    if (!name || !*name)
+        fail("-o is missing: expected -o FILE, or -o - for stdout");
     if (strcmp(name, "-") != 0 && !is_stdout(name)) return name;
     if (isatty(STDOUT_FILENO))
         fail("a filter is no text for a terminal: expected -o FILE or a pipe");

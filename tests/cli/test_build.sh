@@ -144,6 +144,7 @@ expect; "$seen" verify - <.out >/dev/null || wrong "JSON among the bytes"
 if command -v script >/dev/null; then
   expect; script -qec "'$seen' build -o - keys" /dev/null </dev/null | grep -q "no text for a terminal" || wrong "bytes on a terminal"
 fi
+run "$seen" build -o '' keys; expect_failure "-o is missing"
 # An old file stays as it is until the new one is whole; its mode stays, too.
 run "$seen" build -qo old keys; chmod 640 old; cp -p old before
 run "$seen" build --hex -o old keys others; expect_code 2
