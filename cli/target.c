@@ -23,10 +23,42 @@ static bool is_stdin(const char *name)
     return strcmp(name, "-") == 0;
 }
 
+/* Where a link leads, in one step; NULL: it is none. */
+static char *behind_link(const char *name)
+{
+    struct stat st;
+    if (lstat(name, &st) != 0 || !S_ISLNK(st.st_mode)) return NULL;
+    const char *slash = strrchr(name, '/');
+    size_t dir = slash ? (size_t)(slash + 1 - name) : 0;
+    size_t room = 4096;
+    char *to = must_have(malloc(dir + room));
+    ssize_t len = readlink(name, to + dir, room - 1);
+    if (len <= 0) {
+        free(to);
+        return NULL;
+    }
+    to[dir + (size_t)len] = '\0';
+    if (to[dir] == '/')
+        memmove(to, to + dir, (size_t)len + 1);
+    else
+        memcpy(to, name, dir);
+    return to;
+}
+
+/* A link may lead to a file that is yet to be made. */
 char *real_name(const char *name)
 {
     char *real = realpath(name, NULL);
-    return real ? real : must_have(strdup(name));
+    if (real) return real;
+    real = must_have(strdup(name));
+    for (int links = 0; errno == ENOENT && links < 40; links++) {
+        char *next = behind_link(real);
+        if (!next) break;
+        free(real);
+        real = next;
+        errno = ENOENT;
+    }
+    return real;
 }
 
 const char *target_operand(char **operands, size_t n)

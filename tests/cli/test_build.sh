@@ -179,6 +179,18 @@ mkdir place; run "$seen" build -qo place/real keys; ln -s place/real link
 run "$seen" build -qo link others
 expect; [ -L link ] || wrong "the link is gone"
 run "$seen" check -qv place/real others; expect_code 1
+# Also where there is nothing behind it yet.
+mkdir place/deeper; ln -s deeper/new place/second; ln -s place/second first
+ln -s "$PWD/place/far" absolute
+for name in first:place/deeper/new absolute:place/far; do
+  run "$seen" build -qo "${name%:*}" keys; expect_code 0
+  expect; [ -L "${name%:*}" ] || wrong "the link is gone"
+  run "$seen" check -qv "${name#*:}" keys; expect_code 1
+  rm "${name#*:}"
+  run "$seen" add -qn 5000 "${name%:*}" keys; expect_code 0
+  run "$seen" check -qv "${name#*:}" keys; expect_code 1
+done
+ln -s loop loop; run "$seen" build -qo loop keys; expect_failure "loop: look:"
 if [ "$(id -u)" -ne 0 ]; then
   mkdir closed; chmod 555 closed
   run "$seen" build -o closed/f keys; expect_failure "closed/f: create beside: Permission denied"
