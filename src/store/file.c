@@ -56,6 +56,7 @@
 #define JOURNAL_BYTES ((uint64_t)64 << 20) /* then a checkpoint is due */
 #define PIECE         ((uint64_t)1 << 20)  /* written at once */
 #define ATTEMPTS      100 /* of a reader to catch a file between checkpoints */
+#define DOUBTS        10  /* times that damage must be seen */
 
 /* Frame types. */
 enum {
@@ -81,6 +82,7 @@ struct seen_filter_store {
     seen_journal *journal;
     uint64_t applied; /* number of the last frame that is in the filter */
     bool failed;      /* a sync failed: no more changes */
+    int doubts;       /* times that a reader has seen damage in the journal */
     pthread_mutex_t lock;
     pthread_cond_t turn; /* `applied` has moved on */
 };
@@ -521,6 +523,17 @@ static bool unchanged(seen_filter_store *s)
     return epoch == s->header.epoch;
 }
 
+/*
+ * Does what was read together belong together? A frame that a writer appends
+ * while we read may be seen half done, and one behind it, which vouches for it,
+ * whole: what looks damaged is looked at again before it is called so.
+ */
+static bool is_settled(seen_filter_store *s, seen_status status)
+{
+    if (!unchanged(s)) return false;
+    return status != SEEN_CORRUPT || ++s->doubts == DOUBTS;
+}
+
 static void let_go(seen_filter_store *s)
 {
     seen_free(s->filter);
@@ -557,7 +570,7 @@ static seen_status read_once(seen_filter_store *s,
     status = replay(s, r);
     if (r) r->recovered = true;
     s->filter->frozen = true;
-    *settled = unchanged(s);
+    *settled = is_settled(s, status);
     return status;
 }
 
@@ -1185,7 +1198,8 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
     if (status != SEEN_OK) return explain(r, status);
     status = judge_blocks(s, bad, journaled, r);
     if (r && journaled) r->recovered = true;
-    *settled = (!journaled && status == SEEN_OK) || unchanged(s);
+    *settled =
+        journaled ? is_settled(s, status) : status == SEEN_OK || unchanged(s);
     return status;
 }
 
