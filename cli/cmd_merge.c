@@ -157,15 +157,17 @@ static int run(char **operands, size_t n)
 {
     const char *path = output_path(opt.output);
     bool apart = false;
+    const seen_facts *was = NULL;
     if (n < 2) fail("nothing to merge: expected at least two filter files");
     struct target *targets = must_have(calloc(n, sizeof *targets));
     for (size_t i = 0; i < n; i++) {
         if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
         apart = apart || targets[i].facts.secret_apart;
+        if (target_is(&targets[i], path)) was = &targets[i].facts;
     }
     start_work(opt.quiet);
     seen_filter *all = merge(targets, n);
-    save_filter(path, all, apart);
+    save_over(path, all, apart, was);
     end_progress();
 
     seen_info info;

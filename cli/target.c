@@ -281,6 +281,21 @@ static void save_to_stdout(const seen_filter *f, uint32_t flags)
 
 void save_filter(const char *path, const seen_filter *f, bool secret_apart)
 {
+    save_over(path, f, secret_apart, NULL);
+}
+
+bool target_is(const struct target *t, const char *path)
+{
+    if (!t->path || !path) return false;
+    char *real = real_name(path);
+    bool same = strcmp(t->path, real) == 0;
+    free(real);
+    return same;
+}
+
+void save_over(const char *path, const seen_filter *f, bool secret_apart,
+               const seen_facts *was)
+{
     uint32_t flags = secret_apart ? SEEN_SECRET_APART : 0;
     seen_store_report report;
     keep_secret();
@@ -289,7 +304,7 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart)
         return;
     }
     char *real = real_name(path);
-    if (seen_file_save(real, f, flags, &report) != SEEN_OK) {
+    if (seen_file_save_over(real, f, flags, was, &report) != SEEN_OK) {
         if (!report.created) forget_secret();
         fail("%s: %s", path, report.problem);
     }

@@ -73,4 +73,12 @@ const char *output_path(const char *name);
 /* Write a filter there. */
 void save_filter(const char *path, const seen_filter *f, bool secret_apart);
 
+/* Is the target this file? */
+bool target_is(const struct target *t, const char *path);
+
+/* Write a filter over a file that it was made from, and that looked like this
+ * before: nobody may have changed it meanwhile. */
+void save_over(const char *path, const seen_filter *f, bool secret_apart,
+               const seen_facts *was);
+
 #endif

@@ -412,7 +412,9 @@ typedef struct seen_facts {
     bool keyed;        /* there is a secret ... */
     bool secret_apart; /* ... which is not in the bytes */
     bool journaled;    /* a writer has the file, or died with it */
-    uint64_t reserved[8];
+    uint64_t id;       /* of a filter file: which, */
+    uint64_t epoch;    /* and since which change of its header */
+    uint64_t reserved[6];
 } seen_facts;
 
 /* Reads what lies before the payload, and needs no secret. */

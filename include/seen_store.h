@@ -113,6 +113,12 @@ SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
 SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
                                     seen_store_report *report);
 
+/* The same, for a filter that was made from what the file held when it looked
+ * like this: SEEN_BUSY if somebody has opened it to change it since. */
+SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
+                                         uint32_t flags, const seen_facts *was,
+                                         seen_store_report *report);
+
 /* Compare every byte of a filter file with its checksums. */
 SEEN_API seen_status seen_file_verify(const char *path,
                                       seen_store_report *report);

@@ -315,7 +315,9 @@ seen_status seen_look(const void *buf, size_t len, seen_facts *facts)
                           .bytes = len,
                           .keyed = h.flags & SEEN_NATIVE_KEYED,
                           .secret_apart = h.flags & SEEN_NATIVE_APART,
-                          .journaled = h.flags & SEEN_NATIVE_JOURNALED};
+                          .journaled = h.flags & SEEN_NATIVE_JOURNALED,
+                          .id = h.id,
+                          .epoch = h.epoch};
     seen_free(f);
     return SEEN_OK;
 }

@@ -319,8 +319,28 @@ static seen_status describe(const seen_filter *f, uint32_t flags,
     return status == SEEN_OK ? status : explain(r, status);
 }
 
+/* Is the file still as it was when it was looked at? Every writer that opens it
+ * changes its epoch. */
+static bool still_as(int fd, const seen_facts *was)
+{
+    uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
+    struct seen_native h[2];
+    size_t got, i = 0;
+    if (seen_io_read_at(fd, head, sizeof head, 0, &got) != SEEN_OK)
+        return false;
+    bool first = seen_native_get(head, got, &h[0]) == SEEN_OK;
+    bool second = got == sizeof head &&
+                  seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE,
+                                  &h[1]) == SEEN_OK;
+    if (!first && !second) return false;
+    if (second &&
+        (!first || (h[0].flags & SEEN_NATIVE_TWO && h[1].epoch > h[0].epoch)))
+        i = 1;
+    return h[i].id == was->id && h[i].epoch == was->epoch;
+}
+
 static seen_status save(const char *path, struct seen_saved *s,
-                        seen_store_report *r)
+                        const seen_facts *was, seen_store_report *r)
 {
     s->header.epoch = 1;
     if (random_id(&s->header.id) != SEEN_OK) return io_problem(r, "random");
@@ -342,6 +362,11 @@ static seen_status save(const char *path, struct seen_saved *s,
     } else if (errno != ENOENT) {
         return io_problem(r, "look");
     }
+    if (was && (old < 0 || !still_as(old, was))) {
+        seen_io_close(old);
+        return problem(r, SEEN_BUSY,
+                       "another program has changed it meanwhile");
+    }
     status = replace(path, old, s, st.mode, &made, r);
     if (r) r->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
@@ -354,13 +379,20 @@ static seen_status save(const char *path, struct seen_saved *s,
 seen_status seen_file_save(const char *path, const seen_filter *f,
                            uint32_t flags, seen_store_report *r)
 {
+    return seen_file_save_over(path, f, flags, NULL, r);
+}
+
+seen_status seen_file_save_over(const char *path, const seen_filter *f,
+                                uint32_t flags, const seen_facts *was,
+                                seen_store_report *r)
+{
     begin_report(r);
     if (!path || !f || flags & ~SEEN_SECRET_APART)
         return explain(r, SEEN_INVALID);
     struct seen_saved s;
     seen_status status = describe(f, flags, &s, r);
     if (status != SEEN_OK) return status;
-    status = save(path, &s, r);
+    status = save(path, &s, was, r);
     seen_saved_free(&s);
     return status;
 }
@@ -499,6 +531,7 @@ static seen_status replay(seen_filter_store *s, seen_store_report *r)
                        seen_io_base(s->path));
     if (status == SEEN_OK) return status;
     if (done.problem[0]) return problem(r, status, "journal: %s", done.problem);
+    if (status != SEEN_CORRUPT) return explain(r, status);
     return problem(r, status, "journal: a frame makes no sense");
 }
 

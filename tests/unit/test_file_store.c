@@ -410,6 +410,42 @@ static void a_missing_journal_is_noticed(void **state)
     }
 }
 
+/* What a filter was made from must not change before it is put in its place. */
+static void a_file_that_changed_is_not_replaced(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SPECS; i++) {
+        seen_store_report report;
+        seen_facts was;
+        seen_filter *copy;
+        seen_filter_store *s =
+            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+        seen_filter_store_close(s);
+        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
+        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
+                         SEEN_OK);
+        seen_filter_store_close(s);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+        add(s, 0, 100);
+        seen_filter_store_close(s);
+        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
+                         SEEN_BUSY);
+        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_members(seen_filter_store_filter(s), 100);
+        seen_filter_store_close(s);
+        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
+        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
+                         SEEN_OK);
+        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
+                         SEEN_BUSY);
+        seen_os->unlink(FILE_NAME);
+        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
+                         SEEN_BUSY);
+        seen_free(copy);
+    }
+}
+
 static void missing_files_are_not_made_up(void **state)
 {
     (void)state;
@@ -565,6 +601,7 @@ int main(void)
         ON_DISK(a_saved_filter_becomes_a_store),
         ON_DISK(damage_is_found_and_named),
         ON_DISK(a_missing_journal_is_noticed),
+        ON_DISK(a_file_that_changed_is_not_replaced),
         ON_DISK(missing_files_are_not_made_up),
         ON_DISK(a_file_made_meanwhile_is_not_replaced),
         ON_DISK(a_late_error_says_that_the_file_is_there),
