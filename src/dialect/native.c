@@ -52,11 +52,6 @@ uint64_t seen_part_room(const struct seen_part *part)
     return round_up(part->len, SEEN_LINE_SIZE);
 }
 
-uint64_t seen_secret_check(const uint8_t secret[16])
-{
-    return seen_hash_siphash13.one(secret, "seen: which secret", 18).lo;
-}
-
 /* Where things are; false if that is beyond all memory. */
 static bool place(struct seen_native *h)
 {

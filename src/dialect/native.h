@@ -48,10 +48,6 @@ struct seen_native_body {
     uint32_t count;
 };
 
-/* Bytes that nobody but the owner of the secret can make: tells whether a
- * secret given at opening is the right one. */
-uint64_t seen_secret_check(const uint8_t secret[16]);
-
 /* How many checksums a payload has; how far parts reach in it. */
 uint64_t seen_native_blocks(uint64_t payload_len);
 uint64_t seen_part_room(const struct seen_part *part);

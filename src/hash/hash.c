@@ -19,3 +19,8 @@ const struct seen_hash_fn *seen_hash_choose(bool keyed, uint32_t bits)
     if (keyed) return &seen_hash_siphash13;
     return bits <= 64 ? &seen_hash_xxh3_64 : &seen_hash_xxh3_128;
 }
+
+uint64_t seen_secret_check(const uint8_t secret[16])
+{
+    return seen_hash_siphash13.one(secret, "seen: which secret", 18).lo;
+}

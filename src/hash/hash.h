@@ -30,4 +30,8 @@ const struct seen_hash_fn *seen_hash_at(size_t index);
 /* The default for filters: keyed or not, 64 bits enough or not. */
 const struct seen_hash_fn *seen_hash_choose(bool keyed, uint32_t bits);
 
+/* Bytes that nobody but the owner of the secret can make: tells whether a
+ * secret given later is the right one. */
+uint64_t seen_secret_check(const uint8_t secret[16]);
+
 #endif

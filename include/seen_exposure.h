@@ -1,0 +1,144 @@
+/*
+ * seen_exposure.h - what one user has been shown: exposure sets.
+ *
+ * A record is the memory of one user: bytes, a few for a new user, about 1.8 for
+ * each item. It holds fingerprints in generations; the oldest generation leaves
+ * when there are too many or when it is older than the ttl. These calls are
+ * functions of a record, the time and some items; they keep nothing. Where
+ * records live (a database, a server, a map in memory) is up to the caller.
+ *
+ *     fresh   which of these candidates has the user not been shown?
+ *     mark    these have been shown
+ *     take    the first n fresh ones, and mark them
+ *
+ * Answers are those of a filter: an item that was marked, and has not aged out,
+ * is never called fresh. One that was not marked is wrongly withheld with a
+ * probability of at most policy.fpp, for the whole answer over all generations.
+ *
+ * Time       `now` is in milliseconds since 1970, from the caller. The time that
+ *            counts is the later of `now` and the newest mark of the record: a
+ *            clock that steps back ages nothing. Times from 2^48 on count as
+ *            2^48 - 1.
+ * Ageing     A generation takes marks until it holds policy.items, or until its
+ *            first mark is ttl / (generations - 1) old. It leaves when its newest
+ *            mark is older than the ttl, or as the oldest of too many. So an item
+ *            stays at least ttl after its last mark, unless newer ones push it
+ *            out: the last items x (generations - 1) always stay.
+ * Refresh    Marking an item again, seen or not, puts it into the newest
+ *            generation as well, unless it is there. It then stays for a whole
+ *            ttl from now, and takes its bytes twice until the older copy leaves.
+ * Hashing    Keyed, under the secret of a store. A record carries two bytes that
+ *            tell whether it is read with the secret it was written with:
+ *            SEEN_MISMATCH.
+ * Policy     May change. Generations are read as they were written; new ones
+ *            follow the new policy.
+ *
+ * A NULL or empty record is a user who has been shown nothing. The contract of
+ * seen.h holds: hostile bytes give an error or answers, nothing worse.
+ */
+#ifndef SEEN_EXPOSURE_H
+#define SEEN_EXPOSURE_H
+
+#include "seen.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means the default. */
+typedef struct seen_policy {
+    uint32_t items;       /* of a generation: 1000; at most 2^20 */
+    uint32_t generations; /* 5; 1 .. 64 */
+    double fpp;           /* of a whole answer: 0.001; at least 1e-9 */
+    uint64_t ttl;         /* milliseconds: 5 days */
+    uint64_t reserved[4];
+} seen_policy;
+
+/* What is wrong with it, NULL if nothing is; static storage. */
+SEEN_API const char *seen_policy_problem(const seen_policy *policy);
+
+/* A policy, a secret, and room to work in. One for each thread. */
+typedef struct seen_exposure seen_exposure;
+
+SEEN_API seen_status seen_exposure_new(seen_exposure **x,
+                                       const seen_policy *policy,
+                                       const uint8_t secret[16],
+                                       const seen_allocator *allocator);
+SEEN_API void seen_exposure_free(seen_exposure *x);
+
+/* A record, or what has become of one. Results belong to the seen_exposure and
+ * are good until it is used again; an empty one means: nothing to keep. */
+typedef struct seen_record {
+    const void *data;
+    size_t len;
+} seen_record;
+
+/* answers[i]: may have been shown item i. */
+SEEN_API seen_status seen_exposure_maybe_many(seen_exposure *x,
+                                              seen_record record, uint64_t now,
+                                              const seen_key *items, size_t n,
+                                              bool *answers);
+
+/* Moves the items that have not been shown to the front, in their order, and
+ * says how many; one that comes twice is fresh once. */
+SEEN_API seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
+                                         uint64_t now, seen_key *items,
+                                         size_t n, size_t *fresh);
+
+/* fresh[i] (may be NULL): item i was new. */
+SEEN_API seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
+                                        uint64_t now, const seen_key *items,
+                                        size_t n, bool *fresh,
+                                        seen_record *result);
+
+/* seen_exposure_fresh(), and the first `count` of them are marked. */
+SEEN_API seen_status seen_exposure_take(seen_exposure *x, seen_record record,
+                                        uint64_t now, seen_key *items, size_t n,
+                                        size_t count, size_t *taken,
+                                        seen_record *result);
+
+/* Take items out again, from all generations. Another item with the same
+ * fingerprint goes with it: policy.fpp is how often that happens. */
+SEEN_API seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
+                                          uint64_t now, const seen_key *items,
+                                          size_t n, seen_record *result);
+
+/* Two records of one user: everything in either, newest generations first, cut
+ * to the policy. The order of the two does not matter. */
+SEEN_API seen_status seen_exposure_merge(seen_exposure *x, seen_record a,
+                                         seen_record b, uint64_t now,
+                                         seen_record *result);
+
+/* Without what has aged out by now. */
+SEEN_API seen_status seen_exposure_expire(seen_exposure *x, seen_record record,
+                                          uint64_t now, seen_record *result);
+
+typedef struct seen_generation_info {
+    uint64_t items;
+    uint64_t first, newest; /* marks */
+    uint64_t bytes;
+} seen_generation_info;
+
+typedef struct seen_exposure_info {
+    uint64_t items; /* in all generations: one in two of them counts twice */
+    uint64_t bytes;
+    uint64_t newest; /* mark; 0: none */
+    double fpp_now;
+    uint32_t generations; /* that have not aged out, newest first: */
+    seen_generation_info generation[64];
+    uint64_t reserved[4];
+} seen_exposure_info;
+
+SEEN_API seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
+                                           uint64_t now,
+                                           seen_exposure_info *info);
+
+/* Every byte, as a mark would have written it. The calls above check as much as
+ * they need to be safe. */
+SEEN_API seen_status seen_exposure_validate(seen_record record);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEEN_EXPOSURE_H */

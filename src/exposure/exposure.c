@@ -1,0 +1,285 @@
+/* exposure.c - the calls of seen_exposure.h: read the record, look or change,
+ * write it again. */
+#include "exposure/exposure.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define DAY ((uint64_t)24 * 60 * 60 * 1000)
+
+/* ---- Policy ------------------------------------------------------------- */
+
+static seen_policy with_defaults(const seen_policy *given)
+{
+    seen_policy p = given ? *given : (seen_policy){0};
+    if (!p.items) p.items = 1000;
+    if (!p.generations) p.generations = 5;
+    if (p.fpp == 0) p.fpp = 0.001;
+    if (!p.ttl) p.ttl = 5 * DAY;
+    return p;
+}
+
+/* So many numbers that a random one meets one of a full record at the rate. */
+static double universe_wanted(const seen_policy *p)
+{
+    return (double)p->items * p->generations / p->fpp;
+}
+
+const char *seen_policy_problem(const seen_policy *given)
+{
+    const seen_policy p = with_defaults(given);
+    if (p.items > 1u << 20) return "items of a generation is at most 2^20";
+    if (p.generations > SEEN_MOST_GENERATIONS)
+        return "generations is at most 64";
+    if (!(p.fpp >= 1e-9 && p.fpp <= 0.5)) return "fpp is from 1e-9 to 0.5";
+    if (p.ttl > SEEN_MOST_TIME) return "ttl is below 2^48 milliseconds";
+    for (size_t i = 0; i < sizeof p.reserved / sizeof *p.reserved; i++)
+        if (p.reserved[i]) return "reserved fields are zero";
+    if (seen_universe_for(universe_wanted(&p)) > 255)
+        return "items x generations / fpp is at most 1e12";
+    return NULL;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
+                              const uint8_t secret[16],
+                              const seen_allocator *allocator)
+{
+    if (!out || !secret || seen_policy_problem(policy)) return SEEN_INVALID;
+    if (allocator && (!allocator->alloc || !allocator->release))
+        return SEEN_INVALID;
+    seen_allocator a = seen_allocator_or_default(allocator);
+    seen_exposure *x = seen_alloc_zeroed(&a, sizeof *x);
+    if (!x) return SEEN_NOMEM;
+    x->policy = with_defaults(policy);
+    x->allocator = a;
+    memcpy(x->secret, secret, sizeof x->secret);
+    x->check = seen_secret_check(secret) & UINT16_MAX;
+    x->universe = seen_universe_for(universe_wanted(&x->policy));
+    uint32_t gaps = x->policy.generations - 1;
+    x->interval = gaps ? x->policy.ttl / gaps : x->policy.ttl;
+    *out = x;
+    return SEEN_OK;
+}
+
+void seen_exposure_free(seen_exposure *x)
+{
+    if (!x) return;
+    seen_allocator a = x->allocator;
+    struct seen_room *rooms[] = {&x->hashes, &x->answers, &x->prints,
+                                 &x->old,    &x->added,   &x->merged,
+                                 &x->runs,   &x->result};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        seen_release(&a, rooms[i]->at, rooms[i]->size);
+    seen_release(&a, x, sizeof *x);
+}
+
+void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size)
+{
+    if (r->at && size <= r->size) return r->at;
+    uint64_t wanted = size + size / 2 + 256;
+    void *more = seen_alloc_zeroed(&x->allocator, wanted);
+    if (!more) return NULL;
+    seen_release(&x->allocator, r->at, r->size);
+    *r = (struct seen_room){more, wanted};
+    return more;
+}
+
+/* ---- Records ------------------------------------------------------------ */
+
+/* The generations that are left at this time; *now becomes the one that counts. */
+static seen_status open_record(seen_exposure *x, seen_record record,
+                               uint64_t *now, struct seen_generations *g)
+{
+    if (*now > SEEN_MOST_TIME) *now = SEEN_MOST_TIME;
+    seen_status status = seen_record_parse(record, x->check, g);
+    if (status != SEEN_OK) return status;
+    if (g->count && g->at[0].newest > *now) *now = g->at[0].newest;
+    seen_change_expire(x, g, *now);
+    return SEEN_OK;
+}
+
+static seen_status put_record(seen_exposure *x,
+                              const struct seen_generations *g,
+                              seen_record *result)
+{
+    uint8_t *bytes = seen_room_for(x, &x->result, seen_record_bound(g));
+    if (!bytes) return SEEN_NOMEM;
+    *result = (seen_record){bytes, seen_record_write(g, x->check, bytes)};
+    return SEEN_OK;
+}
+
+/* Hashes of the items, and room for as many answers. */
+static seen_status hash_items(seen_exposure *x, const seen_key *items, size_t n,
+                              seen_hash **h, bool **answers)
+{
+    if (n && !items) return SEEN_INVALID;
+    *h = seen_room_for(x, &x->hashes, n * sizeof **h);
+    *answers = seen_room_for(x, &x->answers, n * sizeof **answers);
+    if (!*h || !*answers) return SEEN_NOMEM;
+    seen_hash_siphash13.many(x->secret, items, n, *h);
+    return SEEN_OK;
+}
+
+/* ---- Questions ---------------------------------------------------------- */
+
+seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
+                                     uint64_t now, const seen_key *items,
+                                     size_t n, bool *answers)
+{
+    struct seen_generations g;
+    seen_hash *h;
+    bool *own;
+    if (!x || (n && !answers)) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = hash_items(x, items, n, &h, &own);
+    if (status == SEEN_OK) status = seen_ask(x, &g, h, n, own);
+    if (status == SEEN_OK && n) memcpy(answers, own, n * sizeof *answers);
+    return status;
+}
+
+/* Which have been shown, or come twice: false is fresh. */
+static seen_status find_seen(seen_exposure *x, const struct seen_generations *g,
+                             const seen_key *items, size_t n, seen_hash **h,
+                             bool **seen)
+{
+    seen_status status = hash_items(x, items, n, h, seen);
+    if (status == SEEN_OK) status = seen_ask(x, g, *h, n, *seen);
+    if (status == SEEN_OK) status = seen_ask_repeats(x, *h, n, *seen);
+    return status;
+}
+
+/* The fresh ones to the front, at most so many; their hashes, too. */
+static size_t compact(seen_key *items, seen_hash *h, size_t n, const bool *seen,
+                      size_t most)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < most; i++) {
+        if (seen[i]) continue;
+        items[kept] = items[i];
+        h[kept++] = h[i];
+    }
+    return kept;
+}
+
+seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
+                                uint64_t now, seen_key *items, size_t n,
+                                size_t *fresh)
+{
+    struct seen_generations g;
+    seen_hash *h;
+    bool *seen;
+    if (!x || !fresh) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
+    if (status == SEEN_OK) *fresh = compact(items, h, n, seen, n);
+    return status;
+}
+
+/* ---- Changes ------------------------------------------------------------ */
+
+seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
+                               uint64_t now, const seen_key *items, size_t n,
+                               bool *fresh, seen_record *result)
+{
+    struct seen_generations g;
+    seen_hash *h;
+    bool *seen;
+    if (!x || !result) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
+    if (status == SEEN_OK) status = seen_change_mark(x, &g, now, h, n);
+    if (status == SEEN_OK) status = put_record(x, &g, result);
+    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
+        fresh[i] = !seen[i];
+    return status;
+}
+
+seen_status seen_exposure_take(seen_exposure *x, seen_record record,
+                               uint64_t now, seen_key *items, size_t n,
+                               size_t count, size_t *taken, seen_record *result)
+{
+    struct seen_generations g;
+    seen_hash *h;
+    bool *seen;
+    if (!x || !taken || !result) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
+    if (status != SEEN_OK) return status;
+    /* The items move last, when nothing can fail any more. */
+    size_t most = 0, marked = 0;
+    for (size_t i = 0; i < n && marked < count; i++) {
+        seen_hash hash = h[i];
+        if (!seen[i]) h[marked++] = hash;
+        most = i + 1;
+    }
+    status = seen_change_mark(x, &g, now, h, marked);
+    if (status == SEEN_OK) status = put_record(x, &g, result);
+    if (status != SEEN_OK) return status;
+    *taken = compact(items, h, most, seen, count);
+    return SEEN_OK;
+}
+
+seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
+                                 uint64_t now, const seen_key *items, size_t n,
+                                 seen_record *result)
+{
+    struct seen_generations g;
+    seen_hash *h;
+    bool *own;
+    if (!x || !result) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = hash_items(x, items, n, &h, &own);
+    if (status == SEEN_OK) status = seen_change_forget(x, &g, h, n);
+    return status == SEEN_OK ? put_record(x, &g, result) : status;
+}
+
+seen_status seen_exposure_merge(seen_exposure *x, seen_record a, seen_record b,
+                                uint64_t now, seen_record *result)
+{
+    struct seen_generations into, from;
+    if (!x || !result) return SEEN_INVALID;
+    seen_status status = open_record(x, a, &now, &into);
+    if (status == SEEN_OK) status = open_record(x, b, &now, &from);
+    if (status == SEEN_OK) {
+        seen_change_expire(x, &into, now); /* b may know a later time */
+        status = seen_change_merge(x, &into, &from);
+    }
+    return status == SEEN_OK ? put_record(x, &into, result) : status;
+}
+
+seen_status seen_exposure_expire(seen_exposure *x, seen_record record,
+                                 uint64_t now, seen_record *result)
+{
+    struct seen_generations g;
+    if (!x || !result) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    return status == SEEN_OK ? put_record(x, &g, result) : status;
+}
+
+/* ---- What there is ------------------------------------------------------ */
+
+seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
+                                  uint64_t now, seen_exposure_info *info)
+{
+    struct seen_generations g;
+    if (!x || !info) return SEEN_INVALID;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status != SEEN_OK) return status;
+    double right = 1;
+    *info = (seen_exposure_info){.bytes = record.len, .generations = g.count};
+    for (uint32_t i = 0; i < g.count; i++) {
+        const struct seen_generation *a = &g.at[i];
+        info->generation[i] = (seen_generation_info){.items = a->n,
+                                                     .first = a->first,
+                                                     .newest = a->newest,
+                                                     .bytes = a->run_len};
+        info->items += a->n;
+        right *= 1 - (double)a->n / (double)seen_universe_of(a->universe);
+    }
+    info->newest = g.count ? g.at[0].newest : 0;
+    info->fpp_now = 1 - right;
+    return SEEN_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * exposure.h - what the calls of seen_exposure.h share.
+ *
+ *     exposure.c    the object, its room to work in, the public calls
+ *     ask.c         which of these hashes are in a record
+ *     change.c      marks, removals, unions: new generations out of old ones
+ */
+#ifndef SEEN_EXPOSURE_INTERNAL_H
+#define SEEN_EXPOSURE_INTERNAL_H
+
+#include "exposure/record.h"
+#include "hash/hash.h"
+
+/* A block that grows and is kept. */
+struct seen_room {
+    void *at;
+    uint64_t size;
+};
+
+struct seen_exposure {
+    seen_policy policy; /* defaults filled in */
+    uint8_t secret[16];
+    uint32_t check;    /* of the secret, 16 bits */
+    uint32_t universe; /* of new generations */
+    uint64_t interval; /* a generation closes when its first mark is so old */
+    seen_allocator allocator;
+
+    struct seen_room hashes;  /* of the items of a call */
+    struct seen_room answers; /* bools, one for each */
+    struct seen_room prints;  /* ask.c: fingerprints, table and chains */
+    struct seen_room old, added, merged; /* change.c: sorted fingerprints */
+    struct seen_room runs;               /* encoded generations */
+    struct seen_room result;             /* the record */
+};
+
+/* At least so many bytes, the old ones lost; NULL: no memory. */
+void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size);
+
+/* The fingerprint of a hash in the universe of a code. */
+uint64_t seen_print_of(seen_hash h, uint32_t universe);
+
+/* answers[i]: hash i is in one of these generations. */
+seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
+                     const seen_hash *h, size_t n, bool *answers);
+
+/* And where hash i has come before among these n: answers that are true stay. */
+seen_status seen_ask_repeats(seen_exposure *x, const seen_hash *h, size_t n,
+                             bool *answers);
+
+/* Mark at time `now`, which is not before any mark of g. Runs of changed
+ * generations lie in x->runs, until the next change. */
+seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
+                             uint64_t now, const seen_hash *h, size_t n);
+seen_status seen_change_forget(seen_exposure *x, struct seen_generations *g,
+                               const seen_hash *h, size_t n);
+seen_status seen_change_merge(seen_exposure *x, struct seen_generations *into,
+                              const struct seen_generations *from);
+
+/* The newest ones that the policy leaves at this time. */
+void seen_change_expire(const seen_exposure *x, struct seen_generations *g,
+                        uint64_t now);
+
+#endif

@@ -1,0 +1,595 @@
+/*
+ * test_exposure.c - records against an exact reference: lists of generations
+ * with their times and the fingerprints in them, kept the slow way.
+ */
+#include "seen_exposure.h"
+
+#include "exposure/exposure.h"
+#include "helpers/binomial.h"
+#include "helpers/failing_alloc.h"
+#include "helpers/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The reference ------------------------------------------------------ */
+
+#define MOST_PRINTS 600
+#define MOST_GENS   16
+
+struct model_gen {
+    uint64_t first, newest;
+    uint32_t universe;
+    size_t n;
+    uint64_t print[MOST_PRINTS];
+};
+
+struct model {
+    size_t count;
+    struct model_gen gen[MOST_GENS]; /* newest first */
+};
+
+static bool gen_has(const struct model_gen *g, uint64_t print)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->print[i] == print) return true;
+    return false;
+}
+
+static uint64_t model_time(const struct model *m, uint64_t now)
+{
+    if (now > SEEN_MOST_TIME) now = SEEN_MOST_TIME;
+    return m->count && m->gen[0].newest > now ? m->gen[0].newest : now;
+}
+
+static void model_expire(struct model *m, const seen_policy *p, uint64_t now)
+{
+    while (m->count > p->generations)
+        m->count--;
+    while (m->count && now - m->gen[m->count - 1].newest > p->ttl)
+        m->count--;
+}
+
+static bool model_has(const struct model *m, seen_hash h)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (gen_has(&m->gen[i], seen_print_of(h, m->gen[i].universe)))
+            return true;
+    return false;
+}
+
+static void model_mark(struct model *m, const seen_policy *p, uint32_t universe,
+                       uint64_t now, seen_hash h)
+{
+    uint64_t interval =
+        p->generations > 1 ? p->ttl / (p->generations - 1) : p->ttl;
+    struct model_gen *g = &m->gen[0];
+    bool open = m->count && g->universe == universe && g->n < p->items &&
+                now - g->first < interval;
+    if (!open) {
+        if (m->count == p->generations) m->count--;
+        memmove(m->gen + 1, m->gen, m->count * sizeof *m->gen);
+        m->count++;
+        *g = (struct model_gen){
+            .first = now, .newest = now, .universe = universe};
+    }
+    g->newest = now;
+    uint64_t print = seen_print_of(h, universe);
+    if (!gen_has(g, print)) g->print[g->n++] = print;
+}
+
+static void model_forget(struct model *m, seen_hash h)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        struct model_gen *g = &m->gen[i];
+        uint64_t print = seen_print_of(h, g->universe);
+        for (size_t k = 0; k < g->n; k++)
+            if (g->print[k] == print) g->print[k--] = g->print[--g->n];
+        if (g->n == 0) continue;
+        if (kept != i) m->gen[kept] = *g;
+        kept++;
+    }
+    m->count = kept;
+}
+
+/* ---- One user ----------------------------------------------------------- */
+
+struct user {
+    seen_policy policy;
+    seen_exposure *x;
+    uint8_t *bytes; /* exactly as many as there are */
+    size_t len;
+    struct model m;
+};
+
+static const uint8_t secret[16] = {7, 7, 7};
+
+static void open_user(struct user *u, seen_policy policy)
+{
+    *u = (struct user){.policy = policy};
+    assert_int_equal(seen_exposure_new(&u->x, &policy, secret, NULL), SEEN_OK);
+    u->policy = u->x->policy;
+}
+
+static void close_user(struct user *u)
+{
+    free(u->bytes);
+    seen_exposure_free(u->x);
+}
+
+static seen_record record_of(const struct user *u)
+{
+    return (seen_record){u->bytes, u->len};
+}
+
+static void keep(struct user *u, seen_record result)
+{
+    uint8_t *bytes = malloc(result.len + 1);
+    assert_non_null(bytes);
+    uint8_t *exact = result.len ? malloc(result.len) : NULL;
+    if (result.len) memcpy(exact, result.data, result.len);
+    free(bytes);
+    free(u->bytes);
+    u->bytes = exact;
+    u->len = result.len;
+}
+
+static seen_hash hash_of(uint64_t *id)
+{
+    return seen_hash_siphash13.one(secret, id, sizeof *id);
+}
+
+static void assert_same(struct user *u, uint64_t now)
+{
+    seen_exposure_info info;
+    assert_int_equal(seen_exposure_validate(record_of(u)), SEEN_OK);
+    assert_int_equal(seen_exposure_info_of(u->x, record_of(u), now, &info),
+                     SEEN_OK);
+    struct model live = u->m;
+    model_expire(&live, &u->policy, model_time(&u->m, now));
+    assert_int_equal(info.generations, live.count);
+    for (size_t i = 0; i < live.count; i++) {
+        assert_int_equal(info.generation[i].items, live.gen[i].n);
+        assert_int_equal(info.generation[i].first, live.gen[i].first);
+        assert_int_equal(info.generation[i].newest, live.gen[i].newest);
+    }
+}
+
+#define MOST_BATCH 60
+
+struct batch {
+    size_t n;
+    uint64_t id[MOST_BATCH];
+    seen_key key[MOST_BATCH];
+};
+
+static void fill(struct batch *b, struct test_rng *r, uint64_t ids)
+{
+    b->n = test_below(r, 4) ? test_below(r, 6) : test_below(r, MOST_BATCH);
+    for (size_t i = 0; i < b->n; i++) {
+        b->id[i] = test_below(r, ids);
+        b->key[i] = (seen_key){&b->id[i], sizeof b->id[i]};
+    }
+}
+
+static void check_asking(struct user *u, struct batch *b, uint64_t now)
+{
+    bool answers[MOST_BATCH];
+    struct model live = u->m;
+    model_expire(&live, &u->policy, model_time(&u->m, now));
+    assert_int_equal(seen_exposure_maybe_many(u->x, record_of(u), now, b->key,
+                                              b->n, answers),
+                     SEEN_OK);
+    for (size_t i = 0; i < b->n; i++)
+        assert_int_equal(answers[i], model_has(&live, hash_of(&b->id[i])));
+}
+
+/* Is item i shown, or the same as an earlier one? */
+static bool stale(const struct model *live, const struct user *u,
+                  struct batch *b, size_t i)
+{
+    seen_hash h = hash_of(&b->id[i]);
+    if (model_has(live, h)) return true;
+    for (size_t k = 0; k < i; k++)
+        if (seen_print_of(h, u->x->universe) ==
+            seen_print_of(hash_of(&b->id[k]), u->x->universe))
+            return true;
+    return false;
+}
+
+static void do_mark(struct user *u, struct batch *b, uint64_t now)
+{
+    bool fresh[MOST_BATCH];
+    seen_record result;
+    uint64_t time = model_time(&u->m, now);
+    model_expire(&u->m, &u->policy, time);
+    bool expected[MOST_BATCH];
+    for (size_t i = 0; i < b->n; i++)
+        expected[i] = !stale(&u->m, u, b, i);
+    assert_int_equal(seen_exposure_mark(u->x, record_of(u), now, b->key, b->n,
+                                        fresh, &result),
+                     SEEN_OK);
+    keep(u, result);
+    for (size_t i = 0; i < b->n; i++) {
+        assert_int_equal(fresh[i], expected[i]);
+        model_mark(&u->m, &u->policy, u->x->universe, time, hash_of(&b->id[i]));
+    }
+}
+
+static void do_take(struct user *u, struct batch *b, uint64_t now, size_t count)
+{
+    seen_record result;
+    uint64_t time = model_time(&u->m, now);
+    model_expire(&u->m, &u->policy, time);
+    const seen_key *expected[MOST_BATCH];
+    seen_key before[MOST_BATCH];
+    size_t wanted = 0, taken = 0;
+    memcpy(before, b->key, sizeof before);
+    for (size_t i = 0; i < b->n && wanted < count; i++)
+        if (!stale(&u->m, u, b, i)) expected[wanted++] = &before[i];
+    assert_int_equal(seen_exposure_take(u->x, record_of(u), now, b->key, b->n,
+                                        count, &taken, &result),
+                     SEEN_OK);
+    keep(u, result);
+    assert_int_equal(taken, wanted);
+    for (size_t i = 0; i < taken; i++) {
+        assert_ptr_equal(b->key[i].data, expected[i]->data);
+        uint64_t id;
+        memcpy(&id, b->key[i].data, sizeof id);
+        model_mark(&u->m, &u->policy, u->x->universe, time, hash_of(&id));
+    }
+}
+
+static void do_fresh(struct user *u, struct batch *b, uint64_t now)
+{
+    struct model live = u->m;
+    model_expire(&live, &u->policy, model_time(&u->m, now));
+    const void *expected[MOST_BATCH];
+    size_t wanted = 0, fresh = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (!stale(&live, u, b, i)) expected[wanted++] = b->key[i].data;
+    assert_int_equal(
+        seen_exposure_fresh(u->x, record_of(u), now, b->key, b->n, &fresh),
+        SEEN_OK);
+    assert_int_equal(fresh, wanted);
+    for (size_t i = 0; i < fresh; i++)
+        assert_ptr_equal(b->key[i].data, expected[i]);
+}
+
+static void do_forget(struct user *u, struct batch *b, uint64_t now)
+{
+    seen_record result;
+    model_expire(&u->m, &u->policy, model_time(&u->m, now));
+    assert_int_equal(
+        seen_exposure_forget(u->x, record_of(u), now, b->key, b->n, &result),
+        SEEN_OK);
+    keep(u, result);
+    for (size_t i = 0; i < b->n; i++)
+        model_forget(&u->m, hash_of(&b->id[i]));
+}
+
+static void do_expire(struct user *u, uint64_t now)
+{
+    seen_record result;
+    model_expire(&u->m, &u->policy, model_time(&u->m, now));
+    assert_int_equal(seen_exposure_expire(u->x, record_of(u), now, &result),
+                     SEEN_OK);
+    keep(u, result);
+    seen_record twice;
+    seen_exposure_expire(u->x, record_of(u), now, &twice);
+    assert_int_equal(twice.len, u->len);
+    if (u->len) assert_memory_equal(twice.data, u->bytes, u->len);
+}
+
+/* Clocks go on, stand, step back, jump, or are broken. */
+static uint64_t next_time(struct test_rng *r, uint64_t now, uint64_t ttl)
+{
+    switch (test_below(r, 40)) {
+    case 0:
+        return test_below(r, now | 1);
+    case 1:
+        return now + test_below(r, 3 * ttl);
+    case 2:
+        return now + ttl;
+    case 3:
+        return test_below(r, 400) ? now : UINT64_MAX;
+    case 4:
+        return 0;
+    default:
+        return now + test_below(r, 1 + ttl / 40);
+    }
+}
+
+static void change_policy(struct user *u, struct test_rng *r)
+{
+    seen_policy p = {.items = 1 + (uint32_t)test_below(r, 40),
+                     .generations = 1 + (uint32_t)test_below(r, 6),
+                     .fpp = test_below(r, 2) ? 0.01 : 0.2,
+                     .ttl = 1 + test_below(r, 100000)};
+    seen_exposure_free(u->x);
+    assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL), SEEN_OK);
+    u->policy = u->x->policy;
+}
+
+static void one_life(struct test_rng *r, uint64_t operations)
+{
+    static struct user u;
+    open_user(&u, (seen_policy){.items = 10, .generations = 3, .ttl = 1000});
+    change_policy(&u, r);
+    uint64_t now = test_below(r, 1000000), ids = 20 + test_below(r, 300);
+    for (uint64_t i = 0; i < operations; i++) {
+        struct batch b;
+        fill(&b, r, ids);
+        now = next_time(r, now, u.policy.ttl);
+        if (now > 1000000000000000) now = test_below(r, 2) ? now : 1;
+        switch (test_below(r, 12)) {
+        case 0:
+            do_take(&u, &b, now, test_below(r, 12));
+            break;
+        case 1:
+            do_fresh(&u, &b, now);
+            break;
+        case 2:
+            if (b.n > 3) b.n = 3;
+            do_forget(&u, &b, now);
+            break;
+        case 3:
+            do_expire(&u, now);
+            break;
+        case 4:
+            if (test_below(r, 20) == 0) change_policy(&u, r);
+            break;
+        case 5:
+        case 6:
+            check_asking(&u, &b, now);
+            break;
+        default:
+            do_mark(&u, &b, now);
+        }
+        assert_same(&u, now);
+    }
+    close_user(&u);
+}
+
+/* 5e5 operations in the quick run, 1e7 with the scale of --full. */
+static void records_agree_with_the_reference(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(500);
+    for (uint64_t i = 0; i < 2500 * test_scale(); i++)
+        one_life(&r, 200);
+}
+
+/* ---- Laws --------------------------------------------------------------- */
+
+static void fill_user(struct user *u, uint64_t first, uint64_t n, uint64_t now)
+{
+    for (uint64_t i = 0; i < n; i += 10) {
+        struct test_batch b = test_batch_new(first + i, 10);
+        seen_record result;
+        assert_int_equal(seen_exposure_mark(u->x, record_of(u), now + i, b.keys,
+                                            10, NULL, &result),
+                         SEEN_OK);
+        keep(u, result);
+        test_batch_free(&b);
+    }
+}
+
+static void sizes_are_small(void **state)
+{
+    (void)state;
+    static const size_t items[] = {10, 100, 1000, 5000},
+                        most[] = {42, 260, 1950, 9400};
+    for (int i = 0; i < 4; i++) {
+        static struct user u;
+        open_user(&u, (seen_policy){0});
+        fill_user(&u, 0, items[i], 1790000000000);
+        print_message("%zu items: %zu bytes\n", items[i], u.len);
+        assert_true(u.len <= most[i]);
+        close_user(&u);
+    }
+}
+
+static void rates_are_what_the_record_predicts(void **state)
+{
+    (void)state;
+    const uint64_t probes = 1000000 * test_scale();
+    for (uint64_t items = 1000; items <= 5000; items += 1000) {
+        static struct user u;
+        open_user(&u, (seen_policy){0});
+        fill_user(&u, 0, items, 1000);
+        seen_exposure_info info;
+        seen_exposure_info_of(u.x, record_of(&u), 10000, &info);
+        assert_int_equal(info.generations, items / 1000);
+        assert_true(info.fpp_now <= 0.001);
+        uint64_t wrong = 0;
+        struct test_batch b = test_batch_new(0, 10000);
+        for (uint64_t at = 0; at < probes; at += b.n) {
+            test_batch_fill(&b, TEST_STRANGERS + at, b.n);
+            seen_exposure_maybe_many(u.x, record_of(&u), 10000, b.keys, b.n,
+                                     b.answers);
+            for (size_t i = 0; i < b.n; i++)
+                wrong += b.answers[i];
+        }
+        assert_binomial(wrong, probes, info.fpp_now);
+        test_batch_free(&b);
+        close_user(&u);
+    }
+}
+
+static seen_record merged(struct user *u, const struct user *a,
+                          const struct user *b)
+{
+    seen_record result;
+    assert_int_equal(
+        seen_exposure_merge(u->x, record_of(a), record_of(b), 0, &result),
+        SEEN_OK);
+    return result;
+}
+
+static void merging_is_commutative_and_keeps_what_fits(void **state)
+{
+    (void)state;
+    static struct user a, b, u;
+    for (uint64_t n = 0; n <= 3000; n += 250) {
+        open_user(&a, (seen_policy){0});
+        open_user(&b, (seen_policy){0});
+        open_user(&u, (seen_policy){0});
+        fill_user(&a, 0, n, 1000);
+        fill_user(&b, n / 2, n, 1500);
+        keep(&u, merged(&u, &a, &b));
+        seen_record other = merged(&u, &b, &a);
+        assert_int_equal(other.len, u.len);
+        if (u.len) assert_memory_equal(other.data, u.bytes, u.len);
+        assert_int_equal(seen_exposure_validate(record_of(&u)), SEEN_OK);
+
+        /* Room for 5000: all of both are there. */
+        struct test_batch batch = test_batch_new(0, n + n / 2 + 1);
+        seen_exposure_maybe_many(u.x, record_of(&u), 0, batch.keys, n + n / 2,
+                                 batch.answers);
+        for (size_t i = 0; i < n + n / 2 && n <= 2000; i++)
+            assert_true(batch.answers[i]);
+        test_batch_free(&batch);
+
+        /* A record with itself is itself; with nobody, too. */
+        seen_record self = merged(&u, &a, &a);
+        assert_int_equal(self.len, a.len);
+        if (a.len) assert_memory_equal(self.data, a.bytes, a.len);
+        static struct user nobody;
+        open_user(&nobody, (seen_policy){0});
+        seen_record alone = merged(&u, &a, &nobody);
+        assert_true(alone.len <= a.len);
+        close_user(&nobody);
+        close_user(&a);
+        close_user(&b);
+        close_user(&u);
+    }
+}
+
+static void another_secret_is_noticed(void **state)
+{
+    (void)state;
+    static struct user u;
+    static const uint8_t other[16] = {9};
+    open_user(&u, (seen_policy){0});
+    fill_user(&u, 0, 50, 5);
+    seen_exposure *x;
+    seen_record result;
+    bool answer;
+    seen_key key = {"a", 1};
+    assert_int_equal(seen_exposure_new(&x, NULL, other, NULL), SEEN_OK);
+    assert_int_equal(
+        seen_exposure_maybe_many(x, record_of(&u), 0, &key, 1, &answer),
+        SEEN_MISMATCH);
+    assert_int_equal(
+        seen_exposure_mark(x, record_of(&u), 0, &key, 1, NULL, &result),
+        SEEN_MISMATCH);
+    seen_exposure_free(x);
+    close_user(&u);
+}
+
+static void policies_are_checked(void **state)
+{
+    (void)state;
+    static const seen_policy bad[] = {{.items = (1 << 20) + 1},
+                                      {.generations = 65},
+                                      {.fpp = 1e-10},
+                                      {.fpp = 0.6},
+                                      {.fpp = -1},
+                                      {.ttl = (uint64_t)1 << 48},
+                                      {.reserved = {1}},
+                                      {.items = 1 << 20, .fpp = 1e-7}};
+    seen_exposure *x = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_non_null(seen_policy_problem(&bad[i]));
+        assert_int_equal(seen_exposure_new(&x, &bad[i], secret, NULL),
+                         SEEN_INVALID);
+    }
+    assert_null(seen_policy_problem(NULL));
+    assert_null(seen_policy_problem(&(seen_policy){0}));
+    assert_int_equal(seen_exposure_new(&x, NULL, NULL, NULL), SEEN_INVALID);
+    assert_null(x);
+}
+
+/* Every flipped bit: an error, or answers; validate knows which bytes a mark
+ * could have written. */
+static void hostile_records_do_no_harm(void **state)
+{
+    (void)state;
+    static struct user u;
+    struct test_rng r = test_rng(501);
+    for (int round = 0; round < 30; round++) {
+        open_user(&u, (seen_policy){.items = 20, .generations = 3});
+        fill_user(&u, 0, 10 * (1 + test_below(&r, 7)), 99);
+        for (size_t bit = 0; bit < 8 * u.len; bit++) {
+            u.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            struct test_batch b = test_batch_new(0, 40);
+            seen_record result = {0};
+            seen_exposure_info info;
+            size_t n;
+            seen_status valid = seen_exposure_validate(record_of(&u));
+            seen_exposure_maybe_many(u.x, record_of(&u), 5, b.keys, 40,
+                                     b.answers);
+            seen_exposure_info_of(u.x, record_of(&u), 5, &info);
+            seen_status marked = seen_exposure_mark(u.x, record_of(&u), 5,
+                                                    b.keys, 40, NULL, &result);
+            if (marked == SEEN_OK && valid == SEEN_OK)
+                assert_int_equal(seen_exposure_validate(result), SEEN_OK);
+            seen_exposure_forget(u.x, record_of(&u), 5, b.keys, 40, &result);
+            seen_exposure_merge(u.x, record_of(&u), record_of(&u), 5, &result);
+            seen_exposure_take(u.x, record_of(&u), 5, b.keys, 40, 3, &n,
+                               &result);
+            test_batch_free(&b);
+            u.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        for (size_t len = 1; len < u.len; len++) {
+            seen_record cut = {u.bytes, len};
+            seen_status status = seen_exposure_validate(cut);
+            /* A cut between two generations is a shorter record. */
+            assert_true(status == SEEN_CORRUPT || status == SEEN_OK);
+        }
+        close_user(&u);
+    }
+}
+
+static void without_memory_nothing_changes(void **state)
+{
+    (void)state;
+    struct test_batch b = test_batch_new(0, 100);
+    for (uint64_t fail_at = 1;; fail_at++) {
+        struct test_alloc a;
+        test_alloc_init(&a);
+        test_alloc_arm(&a, fail_at, true);
+        seen_exposure *x = NULL;
+        seen_record result = {0};
+        size_t taken = 0;
+        seen_status status = seen_exposure_new(&x, NULL, secret, &a.as);
+        const void *first = b.keys[0].data;
+        if (status == SEEN_OK)
+            status = seen_exposure_take(x, (seen_record){0}, 5, b.keys, 100, 10,
+                                        &taken, &result);
+        assert_true(status == SEEN_OK || status == SEEN_NOMEM);
+        if (status != SEEN_OK) assert_int_equal(taken, 0);
+        assert_ptr_equal(b.keys[0].data, first);
+        seen_exposure_free(x);
+        assert_int_equal(a.blocks, 0);
+        if (status == SEEN_OK) break;
+    }
+    test_batch_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_agree_with_the_reference),
+        cmocka_unit_test(sizes_are_small),
+        cmocka_unit_test(rates_are_what_the_record_predicts),
+        cmocka_unit_test(merging_is_commutative_and_keeps_what_fits),
+        cmocka_unit_test(another_secret_is_noticed),
+        cmocka_unit_test(policies_are_checked),
+        cmocka_unit_test(hostile_records_do_no_harm),
+        cmocka_unit_test(without_memory_nothing_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
