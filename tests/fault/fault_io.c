@@ -179,5 +179,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_fails_once_and_for_good),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("fault_io");
+    return cmocka_run_group_tests_name("fault_io", tests, NULL, NULL);
 }

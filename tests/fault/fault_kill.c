@@ -143,5 +143,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    test_announce("fault_kill");
+    return cmocka_run_group_tests_name("fault_kill", tests, set_up, tear_down);
 }

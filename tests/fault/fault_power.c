@@ -225,5 +225,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_power_cut_loses_anything),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("fault_power");
+    return cmocka_run_group_tests_name("fault_power", tests, NULL, NULL);
 }

@@ -591,5 +591,6 @@ int main(void)
         cmocka_unit_test(hostile_records_do_no_harm),
         cmocka_unit_test(without_memory_nothing_changes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("exposure");
+    return cmocka_run_group_tests_name("exposure", tests, NULL, NULL);
 }

@@ -84,5 +84,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_gib_work_like_four_kib),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    test_announce("file_large");
+    return cmocka_run_group_tests_name("file_large", tests, set_up, tear_down);
 }

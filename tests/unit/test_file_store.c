@@ -607,5 +607,6 @@ int main(void)
         ON_DISK(a_late_error_says_that_the_file_is_there),
         ON_DISK(after_a_failed_sync_the_store_is_read_only),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("file_store");
+    return cmocka_run_group_tests_name("file_store", tests, NULL, NULL);
 }

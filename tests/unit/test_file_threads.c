@@ -199,5 +199,7 @@ int main(void)
         cmocka_unit_test(readers_catch_a_file_that_changes),
         cmocka_unit_test(a_writer_that_comes_meanwhile_is_no_damage),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    test_announce("file_threads");
+    return cmocka_run_group_tests_name("file_threads", tests, set_up,
+                                       tear_down);
 }

@@ -291,5 +291,6 @@ int main(void)
         ON_DISK(after_a_failed_sync_nothing_is_acknowledged),
         ON_DISK(frames_have_a_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("journal");
+    return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

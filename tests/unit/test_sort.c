@@ -45,5 +45,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_come_out_in_order_and_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("sort");
+    return cmocka_run_group_tests_name("sort", tests, NULL, NULL);
 }

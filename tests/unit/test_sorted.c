@@ -161,5 +161,6 @@ int main(void)
         cmocka_unit_test(sizes_hardly_fall_behind),
         cmocka_unit_test(any_bytes_come_back),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_announce("sorted");
+    return cmocka_run_group_tests_name("sorted", tests, NULL, NULL);
 }
