@@ -607,25 +607,25 @@ static void ask_layers(const struct scalable *s, const struct seen_lines *chain,
 {
     uint16_t room[PIECE], *list = NULL;
     uint64_t bits[PIECE / 64];
-    size_t todo = n;
+    size_t waiting = n;
     bool first = true;
     if (layers == 0) memset(answers, 0, n);
-    while (layers > 0 && todo > 0) {
+    while (layers > 0 && waiting > 0) {
         const struct seen_lines *b = &chain[layers - 1];
         if (layers > 1 && go_together(b, b - 1)) {
-            s->kernel->ask_two(b, b - 1, h, list, todo, bits);
+            s->kernel->ask_two(b, b - 1, h, list, waiting, bits);
             layers -= 2;
         } else {
-            ask_layer(s, b, h, list, todo, bits);
+            ask_layer(s, b, h, list, waiting, bits);
             layers--;
         }
         if (first)
             tell_all(bits, n, answers);
         else
-            tell(list, bits, todo, answers);
+            tell(list, bits, waiting, answers);
         first = false;
-        if (layers > 0 && count_bits(bits, todo) > todo / 8) {
-            todo = pick(list, bits, todo, false, room);
+        if (layers > 0 && count_bits(bits, waiting) > waiting / 8) {
+            waiting = pick(list, bits, waiting, false, room);
             list = room;
         }
     }
@@ -715,17 +715,17 @@ static seen_status visit_piece(seen_filter *f, const seen_hash *h, size_t n,
     seen_hash fresh[PIECE];
     uint16_t at[PIECE];
     bool was[PIECE];
-    size_t todo = 0, filled;
+    size_t waiting = 0, filled;
     ask_layers(s, s->lines, s->n - 1, h, n, before);
     for (size_t i = 0; i < n; i++) {
-        fresh[todo] = h[i];
-        at[todo] = (uint16_t)i;
-        todo += !before[i];
+        fresh[waiting] = h[i];
+        at[waiting] = (uint16_t)i;
+        waiting += !before[i];
     }
-    seen_status status = fill_newest(f, fresh, todo, was, &filled);
+    seen_status status = fill_newest(f, fresh, waiting, was, &filled);
     for (size_t i = 0; i < filled; i++)
         before[at[i]] = was[i];
-    *done = filled < todo ? at[filled] : n;
+    *done = filled < waiting ? at[filled] : n;
     return status;
 }
 

@@ -414,6 +414,23 @@ static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
     return s->map ? SEEN_OK : io_problem(r, "map");
 }
 
+static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
+                               seen_store_report *r)
+{
+    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    if (s->fd < 0)
+        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
+                               : io_problem(r, "open");
+    return map_file(s, mode, r);
+}
+
+/* Of the file that is mapped. */
+static seen_status read_header(seen_filter_store *s, seen_store_report *r)
+{
+    seen_status status = seen_native_read(s->map, s->map_len, &s->header);
+    return status == SEEN_OK ? status : explain(r, status);
+}
+
 static void unmap_file(seen_filter_store *s)
 {
     int before = errno;
@@ -581,14 +598,9 @@ static seen_status read_once(seen_filter_store *s,
                              seen_store_report *r)
 {
     *settled = true;
-    s->fd = seen_io_open(s->path, O_RDONLY, 0);
-    if (s->fd < 0)
-        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
-                               : io_problem(r, "open");
-    seen_status status = map_file(s, SEEN_MAP_PRIVATE, r);
+    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, r);
+    if (status == SEEN_OK) status = read_header(s, r);
     if (status != SEEN_OK) return status;
-    status = seen_native_read(s->map, s->map_len, &s->header);
-    if (status != SEEN_OK) return explain(r, status);
 
     /* Alone, or with a journal that has to be applied to a copy of our own. */
     bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
@@ -766,14 +778,6 @@ static seen_status give_two_headers(seen_filter_store *s,
     return SEEN_OK;
 }
 
-static seen_status read_header(seen_filter_store *s, seen_store_report *r)
-{
-    seen_status status = map_file(s, SEEN_MAP_READ, r);
-    if (status != SEEN_OK) return status;
-    status = seen_native_read(s->map, s->map_len, &s->header);
-    return status == SEEN_OK ? status : explain(r, status);
-}
-
 /* The filter itself: in the map, or out of it. */
 static seen_status load_filter(seen_filter_store *s,
                                const seen_store_options *options,
@@ -851,9 +855,11 @@ static seen_status open_to_write(seen_filter_store *s,
     if (status == SEEN_BUSY)
         return problem(r, status, "another program is changing it");
     if (status == SEEN_IO) return io_problem(r, "open");
+    if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
     if (status == SEEN_OK) status = read_header(s, r);
     if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
         status = give_two_headers(s, options, r);
+        if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
         if (status == SEEN_OK) status = read_header(s, r);
     }
     if (status == SEEN_OK) status = load_filter(s, options, r);
@@ -1109,11 +1115,7 @@ seen_status seen_filter_store_sync(seen_filter_store *s)
 static seen_status look(seen_filter_store *s, seen_facts *facts,
                         seen_store_report *r)
 {
-    s->fd = seen_io_open(s->path, O_RDONLY, 0);
-    if (s->fd < 0)
-        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
-                               : io_problem(r, "open");
-    seen_status status = map_file(s, SEEN_MAP_READ, r);
+    seen_status status = map_to_read(s, SEEN_MAP_READ, r);
     if (status != SEEN_OK) return status;
     status = seen_look(s->map, s->map_len, facts);
     return status == SEEN_OK ? status : explain(r, status);
@@ -1203,14 +1205,9 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
                                seen_store_report *r)
 {
     *settled = true;
-    s->fd = seen_io_open(s->path, O_RDONLY, 0);
-    if (s->fd < 0)
-        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
-                               : io_problem(r, "open");
-    seen_status status = map_file(s, SEEN_MAP_PRIVATE, r);
+    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, r);
+    if (status == SEEN_OK) status = read_header(s, r);
     if (status != SEEN_OK) return status;
-    status = seen_native_read(s->map, s->map_len, &s->header);
-    if (status != SEEN_OK) return explain(r, status);
 
     bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
     s->blocks = seen_native_blocks(s->header.payload_len);

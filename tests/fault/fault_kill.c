@@ -10,6 +10,7 @@
 #include "seen_store.h"
 
 #include "helpers/keys.h"
+#include "helpers/scratch.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #define ROUNDS 50
 #define BATCH  20
 
-static char dir[64], path[80];
+static char path[300];
 
 /* Seen by parent and child. */
 static struct shared {
@@ -121,9 +122,8 @@ static void nothing_acknowledged_is_lost(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/seen-kill-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) return -1;
+    const char *dir = test_scratch();
+    if (!dir) return -1;
     snprintf(path, sizeof path, "%s/f", dir);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -133,9 +133,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
+    return test_scratch_remove();
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include "seen_store.h"
 
 #include "helpers/keys.h"
+#include "helpers/scratch.h"
 #include "store/os.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #define SIZE (((uint64_t)1 << 32) + 200000000)
 
-static char dir[64], path[80];
+static char path[300];
 static struct seen_os sparse;
 
 static int only_length(int fd, uint64_t len)
@@ -62,9 +63,8 @@ static void four_gib_work_like_four_kib(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/seen-large-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) return -1;
+    const char *dir = test_scratch();
+    if (!dir) return -1;
     snprintf(path, sizeof path, "%s/f", dir);
     sparse = *seen_os;
     sparse.allocate = only_length;
@@ -75,8 +75,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    remove(path);
-    return remove(dir);
+    return test_scratch_remove();
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 
 #include "helpers/fault_os.h"
 #include "helpers/keys.h"
+#include "helpers/scratch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define BATCHES 60
 #define BATCH   25
 
-static char dir[64], path[80];
+static char path[300];
 static seen_filter_store *store;
 
 static void *add_all(void *number)
@@ -178,9 +179,8 @@ static void a_writer_that_comes_meanwhile_is_no_damage(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/seen-threads-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) return -1;
+    const char *dir = test_scratch();
+    if (!dir) return -1;
     snprintf(path, sizeof path, "%s/f", dir);
     return 0;
 }
@@ -188,8 +188,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    remove(path);
-    return remove(dir);
+    return test_scratch_remove();
 }
 
 int main(void)

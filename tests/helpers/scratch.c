@@ -1,0 +1,29 @@
+/* scratch.c - see scratch.h. */
+#define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
+
+#include "helpers/scratch.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char dir[256];
+
+const char *test_scratch(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%s/seen-test-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(dir);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+int test_scratch_remove(void)
+{
+    return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}

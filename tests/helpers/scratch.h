@@ -1,0 +1,11 @@
+/* scratch.h - a directory of this test alone, on the real disk. */
+#ifndef SEEN_TEST_SCRATCH_H
+#define SEEN_TEST_SCRATCH_H
+
+/* Makes it, in $TMPDIR or /tmp; NULL if that cannot be. One for each test. */
+const char *test_scratch(void);
+
+/* With everything in it; 0 on success. */
+int test_scratch_remove(void);
+
+#endif
