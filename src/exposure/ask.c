@@ -17,9 +17,9 @@
 
 #define FEW 20
 
-uint64_t seen_print_of(seen_hash h, uint32_t universe)
+uint64_t seen_print_of(uint64_t h, uint32_t universe)
 {
-    return seen_reduce(h.lo, seen_universe_of(universe));
+    return seen_reduce(h, seen_universe_of(universe));
 }
 
 /* ---- Many --------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static bool make_questions(seen_exposure *x, size_t n, struct questions *q)
 }
 
 /* Fingerprints for a universe, and the table of them. */
-static void fill_table(struct questions *q, const seen_hash *h,
+static void fill_table(struct questions *q, const uint64_t *h,
                        uint32_t universe)
 {
     q->universe = universe;
@@ -88,7 +88,7 @@ static void found(void *ctx, uint64_t print)
 }
 
 static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
-                            const seen_hash *h, size_t n, bool *answers)
+                            const uint64_t *h, size_t n, bool *answers)
 {
     struct questions q;
     q.n = n;
@@ -110,7 +110,7 @@ static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
 /* ---- Few ---------------------------------------------------------------- */
 
 seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
-                     const seen_hash *h, size_t n, bool *answers)
+                     const uint64_t *h, size_t n, bool *answers)
 {
     memset(answers, 0, n * sizeof *answers);
     if (n > UINT32_MAX / 2) return SEEN_INVALID;
@@ -127,7 +127,7 @@ seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
 
 /* ---- Among themselves --------------------------------------------------- */
 
-seen_status seen_ask_repeats(seen_exposure *x, const seen_hash *h, size_t n,
+seen_status seen_ask_repeats(seen_exposure *x, const uint64_t *h, size_t n,
                              bool *answers)
 {
     struct questions q;

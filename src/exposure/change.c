@@ -110,74 +110,131 @@ void seen_change_expire(const seen_exposure *x, struct seen_generations *g,
     g->count = keep;
 }
 
-/* Does the newest generation take marks at this time? */
-static bool is_open(const seen_exposure *x, const struct seen_generations *g,
-                    uint64_t now)
-{
-    return g->count > 0 && g->at[0].universe == x->universe &&
-           g->at[0].n < x->policy.items && now - g->at[0].first < x->interval;
-}
-
 /* ---- Marks -------------------------------------------------------------- */
 
 /*
- * Fill the open generation, or a new one, from item *next on, until it is full
- * or there are no more items. `old` are the fingerprints it has.
+ * The generation that takes marks is held open, decoded, from one mark to the
+ * next: `old` is what it had, `added` what has come, both sorted. It is put down
+ * when it is full or too old, and at the end.
  */
-static size_t fill_generation(seen_exposure *x, const uint64_t *old,
-                              size_t n_old, const seen_hash *h, size_t n,
-                              size_t *next, uint64_t *added)
+struct editor {
+    seen_exposure *x;
+    struct seen_generations *g; /* without the one that is held */
+    struct writer w;
+    bool holding;
+    struct seen_generation held;
+    uint64_t *old, *added, *merged;
+    size_t n_old, n_added;
+};
+
+/* Does a generation with so many items take marks at this time? */
+static bool is_open(const seen_exposure *x, const struct seen_generation *a,
+                    uint64_t n, uint64_t now)
 {
-    size_t n_added = 0;
-    for (; *next < n && n_old + n_added < x->policy.items; ++*next) {
-        uint64_t print = seen_print_of(h[*next], x->universe);
-        size_t at = search(added, n_added, print);
-        bool again = at < n_added && added[at] == print;
-        if (again || holds(old, n_old, print)) continue;
-        memmove(added + at + 1, added + at, (n_added - at) * sizeof *added);
-        added[at] = print;
-        n_added++;
+    return a->universe == x->universe && n < x->policy.items &&
+           now - a->first < x->interval;
+}
+
+static void put_down(struct editor *e)
+{
+    if (!e->holding) return;
+    size_t n = unite(e->old, e->n_old, e->added, e->n_added, e->merged);
+    put_run(&e->w, e->merged, n, &e->held);
+    push_front(e->g, &e->held, e->x->policy.generations);
+    e->holding = false;
+}
+
+/* Hold a generation that takes marks at this time: the newest, or a new one. */
+static seen_status take_up(struct editor *e, uint64_t now)
+{
+    struct seen_generations *g = e->g;
+    if (e->holding && is_open(e->x, &e->held, e->n_old + e->n_added, now))
+        return SEEN_OK;
+    put_down(e);
+    e->held =
+        (struct seen_generation){.universe = e->x->universe, .first = now};
+    e->n_old = e->n_added = 0;
+    if (g->count && is_open(e->x, &g->at[0], g->at[0].n, now)) {
+        e->n_old = decode(&g->at[0], e->old);
+        if (e->n_old == 0) return SEEN_CORRUPT;
+        e->held = g->at[0];
+        memmove(g->at, g->at + 1, --g->count * sizeof *g->at);
     }
-    return n_added;
+    e->holding = true;
+    return SEEN_OK;
+}
+
+/* From item *next on, until it is full or there are no more. */
+static void fill(struct editor *e, const struct seen_marks *m, size_t *next)
+{
+    uint64_t *added = e->added;
+    for (; *next < m->n && e->n_old + e->n_added < e->x->policy.items;
+         ++*next) {
+        uint64_t print = seen_print_of(m->h[*next], e->x->universe);
+        size_t at = search(added, e->n_added, print);
+        bool again = at < e->n_added && added[at] == print;
+        if (again || holds(e->old, e->n_old, print)) continue;
+        memmove(added + at + 1, added + at, (e->n_added - at) * sizeof *added);
+        added[at] = print;
+        e->n_added++;
+    }
+}
+
+/* The time that counts; what has aged out by then goes. */
+static uint64_t arrive(struct editor *e, uint64_t now)
+{
+    const struct seen_generations *g = e->g;
+    uint64_t newest = e->holding ? e->held.newest
+                      : g->count ? g->at[0].newest
+                                 : 0;
+    if (now > SEEN_MOST_TIME) now = SEEN_MOST_TIME;
+    if (now < newest) now = newest;
+    if (e->holding && now - newest > e->x->policy.ttl) e->holding = false;
+    seen_change_expire(e->x, e->g, now);
+    return now;
+}
+
+/* A fingerprint takes less than 8 bytes, and a run little beside them
+ * (bits/sorted.h). */
+static uint64_t runs_bound(const seen_exposure *x,
+                           const struct seen_marks *marks, size_t n)
+{
+    uint64_t items = x->policy.items;
+    for (size_t i = 0; i < n; i++)
+        items += marks[i].n;
+    uint64_t runs = items / x->policy.items + n + 2;
+    return 8 * items + 32 * runs;
 }
 
 seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
-                             uint64_t now, const seen_hash *h, size_t n)
+                             const struct seen_marks *marks, size_t n)
 {
-    const uint64_t items = x->policy.items;
-    const uint64_t below = seen_universe_of(x->universe);
-    uint64_t *old = seen_room_for(x, &x->old, items * sizeof *old);
-    uint64_t *added = seen_room_for(x, &x->added, items * sizeof *added);
-    uint64_t *merged = seen_room_for(x, &x->merged, items * sizeof *merged);
-    uint64_t runs = n / items + 2; /* that the items can fill */
-    struct writer w;
-    if (!old || !added || !merged ||
-        !begin_runs(x, runs * (seen_sorted_size(items, below) + 8), &w))
+    const uint64_t size = x->policy.items * sizeof(uint64_t);
+    struct editor e = {.x = x,
+                       .g = g,
+                       .old = seen_room_for(x, &x->old, size),
+                       .added = seen_room_for(x, &x->added, size),
+                       .merged = seen_room_for(x, &x->merged, size)};
+    if (!e.old || !e.added || !e.merged ||
+        !begin_runs(x, runs_bound(x, marks, n), &e.w))
         return SEEN_NOMEM;
-
-    for (size_t next = 0; next < n;) {
-        bool open = is_open(x, g, now);
-        struct seen_generation newest = {
-            .universe = x->universe, .newest = now, .first = now};
-        size_t n_old = 0;
-        if (open) {
-            n_old = decode(&g->at[0], old);
-            if (n_old == 0) return SEEN_CORRUPT;
-            newest.first = g->at[0].first;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t now = arrive(&e, marks[i].now);
+        for (size_t next = 0; next < marks[i].n;) {
+            seen_status status = take_up(&e, now);
+            if (status != SEEN_OK) return status;
+            e.held.newest = now;
+            fill(&e, &marks[i], &next);
         }
-        size_t n_added = fill_generation(x, old, n_old, h, n, &next, added);
-        size_t len = unite(old, n_old, added, n_added, merged);
-        if (open) memmove(g->at, g->at + 1, --g->count * sizeof *g->at);
-        put_run(&w, merged, len, &newest);
-        push_front(g, &newest, x->policy.generations);
     }
+    put_down(&e);
     return SEEN_OK;
 }
 
 /* ---- Forget ------------------------------------------------------------- */
 
 seen_status seen_change_forget(seen_exposure *x, struct seen_generations *g,
-                               const seen_hash *h, size_t n)
+                               const uint64_t *h, size_t n)
 {
     uint64_t most = 1, size = 0;
     for (uint32_t i = 0; i < g->count; i++) {

@@ -70,7 +70,7 @@ void seen_exposure_free(seen_exposure *x)
     seen_allocator a = x->allocator;
     struct seen_room *rooms[] = {&x->hashes, &x->answers, &x->prints,
                                  &x->old,    &x->added,   &x->merged,
-                                 &x->runs,   &x->result};
+                                 &x->runs,   &x->result,  &x->before};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         seen_release(&a, rooms[i]->at, rooms[i]->size);
     seen_release(&a, x, sizeof *x);
@@ -101,26 +101,79 @@ static seen_status open_record(seen_exposure *x, seen_record record,
     return SEEN_OK;
 }
 
+/* The record that came out last stays as it is. */
 static seen_status put_record(seen_exposure *x,
                               const struct seen_generations *g,
                               seen_record *result)
 {
+    struct seen_room last = x->result;
+    x->result = x->before;
+    x->before = last;
     uint8_t *bytes = seen_room_for(x, &x->result, seen_record_bound(g));
     if (!bytes) return SEEN_NOMEM;
     *result = (seen_record){bytes, seen_record_write(g, x->check, bytes)};
     return SEEN_OK;
 }
 
-/* Hashes of the items, and room for as many answers. */
-static seen_status hash_items(seen_exposure *x, const seen_key *items, size_t n,
-                              seen_hash **h, bool **answers)
+/* ---- By hash ------------------------------------------------------------ */
+
+seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
+                               size_t n, uint64_t **h)
 {
     if (n && !items) return SEEN_INVALID;
-    *h = seen_room_for(x, &x->hashes, n * sizeof **h);
-    *answers = seen_room_for(x, &x->answers, n * sizeof **answers);
-    if (!*h || !*answers) return SEEN_NOMEM;
-    seen_hash_siphash13.many(x->secret, items, n, *h);
+    seen_hash *whole = seen_room_for(x, &x->hashes, n * sizeof *whole);
+    if (!whole) return SEEN_NOMEM;
+    seen_hash_siphash13.many(x->secret, items, n, whole);
+    uint64_t *half = (uint64_t *)(void *)whole; /* never ahead of the reader */
+    for (size_t i = 0; i < n; i++) {
+        uint64_t low = whole[i].lo;
+        memcpy(&half[i], &low, sizeof low);
+    }
+    *h = half;
     return SEEN_OK;
+}
+
+static bool *room_for_answers(seen_exposure *x, size_t n)
+{
+    return seen_room_for(x, &x->answers, n * sizeof(bool));
+}
+
+/* Which have been shown, or come twice: false is fresh. */
+static seen_status find_seen(seen_exposure *x, const struct seen_generations *g,
+                             const uint64_t *h, size_t n, bool *seen)
+{
+    seen_status status = seen_ask(x, g, h, n, seen);
+    return status == SEEN_OK ? seen_ask_repeats(x, h, n, seen) : status;
+}
+
+seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
+                               uint64_t now, const uint64_t *h, size_t n,
+                               bool *seen)
+{
+    struct seen_generations g;
+    seen_status status = open_record(x, record, &now, &g);
+    return status == SEEN_OK ? find_seen(x, &g, h, n, seen) : status;
+}
+
+seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
+                                   const struct seen_marks *marks, size_t n,
+                                   seen_record *result)
+{
+    struct seen_generations g;
+    uint64_t now = n ? marks[0].now : 0;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = seen_change_mark(x, &g, marks, n);
+    return status == SEEN_OK ? put_record(x, &g, result) : status;
+}
+
+seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
+                                        uint64_t now, const uint64_t *h,
+                                        size_t n, seen_record *result)
+{
+    struct seen_generations g;
+    seen_status status = open_record(x, record, &now, &g);
+    if (status == SEEN_OK) status = seen_change_forget(x, &g, h, n);
+    return status == SEEN_OK ? put_record(x, &g, result) : status;
 }
 
 /* ---- Questions ---------------------------------------------------------- */
@@ -130,37 +183,31 @@ seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
                                      size_t n, bool *answers)
 {
     struct seen_generations g;
-    seen_hash *h;
-    bool *own;
+    uint64_t *h;
     if (!x || (n && !answers)) return SEEN_INVALID;
     seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = hash_items(x, items, n, &h, &own);
-    if (status == SEEN_OK) status = seen_ask(x, &g, h, n, own);
-    if (status == SEEN_OK && n) memcpy(answers, own, n * sizeof *answers);
-    return status;
+    if (status == SEEN_OK) status = seen_exposure_hash(x, items, n, &h);
+    return status == SEEN_OK ? seen_ask(x, &g, h, n, answers) : status;
 }
 
-/* Which have been shown, or come twice: false is fresh. */
-static seen_status find_seen(seen_exposure *x, const struct seen_generations *g,
-                             const seen_key *items, size_t n, seen_hash **h,
-                             bool **seen)
+/* Hash the items and find those that are not fresh. */
+static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
+                           const seen_key *items, size_t n, uint64_t **h,
+                           bool **seen)
 {
-    seen_status status = hash_items(x, items, n, h, seen);
-    if (status == SEEN_OK) status = seen_ask(x, g, *h, n, *seen);
-    if (status == SEEN_OK) status = seen_ask_repeats(x, *h, n, *seen);
-    return status;
+    seen_status status = seen_exposure_hash(x, items, n, h);
+    if (status != SEEN_OK) return status;
+    *seen = room_for_answers(x, n);
+    return *seen ? seen_exposure_seen(x, record, now, *h, n, *seen)
+                 : SEEN_NOMEM;
 }
 
-/* The fresh ones to the front, at most so many; their hashes, too. */
-static size_t compact(seen_key *items, seen_hash *h, size_t n, const bool *seen,
-                      size_t most)
+/* The fresh ones to the front, at most so many. */
+static size_t compact(seen_key *items, size_t n, const bool *seen, size_t most)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n && kept < most; i++) {
-        if (seen[i]) continue;
-        items[kept] = items[i];
-        h[kept++] = h[i];
-    }
+    for (size_t i = 0; i < n && kept < most; i++)
+        if (!seen[i]) items[kept++] = items[i];
     return kept;
 }
 
@@ -168,13 +215,11 @@ seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
                                 uint64_t now, seen_key *items, size_t n,
                                 size_t *fresh)
 {
-    struct seen_generations g;
-    seen_hash *h;
+    uint64_t *h;
     bool *seen;
     if (!x || !fresh) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
-    if (status == SEEN_OK) *fresh = compact(items, h, n, seen, n);
+    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    if (status == SEEN_OK) *fresh = compact(items, n, seen, n);
     return status;
 }
 
@@ -184,56 +229,52 @@ seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
                                uint64_t now, const seen_key *items, size_t n,
                                bool *fresh, seen_record *result)
 {
-    struct seen_generations g;
-    seen_hash *h;
+    uint64_t *h;
     bool *seen;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
-    if (status == SEEN_OK) status = seen_change_mark(x, &g, now, h, n);
-    if (status == SEEN_OK) status = put_record(x, &g, result);
+    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    if (status == SEEN_OK)
+        status = seen_exposure_mark_all(
+            x, record, &(struct seen_marks){now, h, n}, 1, result);
     for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
         fresh[i] = !seen[i];
     return status;
+}
+
+size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n && kept < most; i++)
+        if (!seen[i]) h[kept++] = h[i];
+    return kept;
 }
 
 seen_status seen_exposure_take(seen_exposure *x, seen_record record,
                                uint64_t now, seen_key *items, size_t n,
                                size_t count, size_t *taken, seen_record *result)
 {
-    struct seen_generations g;
-    seen_hash *h;
+    uint64_t *h;
     bool *seen;
     if (!x || !taken || !result) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = find_seen(x, &g, items, n, &h, &seen);
+    seen_status status = look_up(x, record, now, items, n, &h, &seen);
     if (status != SEEN_OK) return status;
+    struct seen_marks m = {now, h, seen_first_fresh(h, n, seen, count)};
+    status = seen_exposure_mark_all(x, record, &m, 1, result);
     /* The items move last, when nothing can fail any more. */
-    size_t most = 0, marked = 0;
-    for (size_t i = 0; i < n && marked < count; i++) {
-        seen_hash hash = h[i];
-        if (!seen[i]) h[marked++] = hash;
-        most = i + 1;
-    }
-    status = seen_change_mark(x, &g, now, h, marked);
-    if (status == SEEN_OK) status = put_record(x, &g, result);
-    if (status != SEEN_OK) return status;
-    *taken = compact(items, h, most, seen, count);
-    return SEEN_OK;
+    if (status == SEEN_OK) *taken = compact(items, n, seen, count);
+    return status;
 }
 
 seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
                                  uint64_t now, const seen_key *items, size_t n,
                                  seen_record *result)
 {
-    struct seen_generations g;
-    seen_hash *h;
-    bool *own;
+    uint64_t *h;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = hash_items(x, items, n, &h, &own);
-    if (status == SEEN_OK) status = seen_change_forget(x, &g, h, n);
-    return status == SEEN_OK ? put_record(x, &g, result) : status;
+    seen_status status = seen_exposure_hash(x, items, n, &h);
+    return status == SEEN_OK
+               ? seen_exposure_forget_hashes(x, record, now, h, n, result)
+               : status;
 }
 
 seen_status seen_exposure_merge(seen_exposure *x, seen_record a, seen_record b,

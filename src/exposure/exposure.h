@@ -30,29 +30,62 @@ struct seen_exposure {
     struct seen_room prints;  /* ask.c: fingerprints, table and chains */
     struct seen_room old, added, merged; /* change.c: sorted fingerprints */
     struct seen_room runs;               /* encoded generations */
-    struct seen_room result;             /* the record */
+    struct seen_room result, before;     /* the record, and the one before: it
+                                            may be what the next is made from */
 };
+
+/* ---- By hash ------------------------------------------------------------ */
+
+/* The public calls for callers who keep hashes: 64 bits are all that a record
+ * knows of an item. Lent until x is used for other items. */
+seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
+                               size_t n, uint64_t **h);
+
+/* seen[i]: hash i may have been shown, or has come before among these. */
+seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
+                               uint64_t now, const uint64_t *h, size_t n,
+                               bool *seen);
+
+/* The first of them that are not seen, at most so many, to the front. */
+size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most);
+
+struct seen_marks {
+    uint64_t now;
+    const uint64_t *h;
+    size_t n;
+};
+
+/* One after the other; the same record as one call for each, in one pass. The
+ * record may be the last result of x. */
+seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
+                                   const struct seen_marks *marks, size_t n,
+                                   seen_record *result);
+seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
+                                        uint64_t now, const uint64_t *h,
+                                        size_t n, seen_record *result);
+
+/* ---- Within ------------------------------------------------------------- */
 
 /* At least so many bytes, the old ones lost; NULL: no memory. */
 void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size);
 
 /* The fingerprint of a hash in the universe of a code. */
-uint64_t seen_print_of(seen_hash h, uint32_t universe);
+uint64_t seen_print_of(uint64_t h, uint32_t universe);
 
 /* answers[i]: hash i is in one of these generations. */
 seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
-                     const seen_hash *h, size_t n, bool *answers);
+                     const uint64_t *h, size_t n, bool *answers);
 
 /* And where hash i has come before among these n: answers that are true stay. */
-seen_status seen_ask_repeats(seen_exposure *x, const seen_hash *h, size_t n,
+seen_status seen_ask_repeats(seen_exposure *x, const uint64_t *h, size_t n,
                              bool *answers);
 
-/* Mark at time `now`, which is not before any mark of g. Runs of changed
- * generations lie in x->runs, until the next change. */
+/* Each at its time, or at that of the newest mark in g if that is later. Runs of
+ * changed generations lie in x->runs, until the next change. */
 seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
-                             uint64_t now, const seen_hash *h, size_t n);
+                             const struct seen_marks *marks, size_t n);
 seen_status seen_change_forget(seen_exposure *x, struct seen_generations *g,
-                               const seen_hash *h, size_t n);
+                               const uint64_t *h, size_t n);
 seen_status seen_change_merge(seen_exposure *x, struct seen_generations *into,
                               const struct seen_generations *from);
 
