@@ -969,6 +969,7 @@ void seen_filter_store_maybe_many(seen_filter_store *s, const seen_key *keys,
 static seen_status checkpoint_and_drop(seen_filter_store *s)
 {
     seen_status status = checkpoint(s, SEEN_NATIVE_JOURNALED);
+    if (status == SEEN_OK) status = seen_journal_cut(s->journal);
     if (status == SEEN_OK) status = seen_journal_drop(s->journal, s->applied);
     if (status != SEEN_OK) s->failed = true;
     return status;

@@ -519,6 +519,17 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
     return SEEN_OK;
 }
 
+static void end_sync(seen_journal *j, seen_status status, uint64_t covered,
+                     int problem)
+{
+    j->syncing = false;
+    if (status == SEEN_OK)
+        j->durable = covered;
+    else
+        j->failed = problem ? problem : EIO;
+    pthread_cond_broadcast(&j->synced);
+}
+
 seen_status seen_journal_commit(seen_journal *j, uint64_t sequence)
 {
     pthread_mutex_lock(&j->lock);
@@ -534,12 +545,7 @@ seen_status seen_journal_commit(seen_journal *j, uint64_t sequence)
         seen_status status = seen_io_datasync(fd);
         int problem = errno;
         pthread_mutex_lock(&j->lock);
-        j->syncing = false;
-        if (status == SEEN_OK)
-            j->durable = covered;
-        else
-            j->failed = problem ? problem : EIO;
-        pthread_cond_broadcast(&j->synced);
+        end_sync(j, status, covered, problem);
     }
     int failed = j->durable < sequence ? j->failed : 0;
     pthread_mutex_unlock(&j->lock);
@@ -547,21 +553,40 @@ seen_status seen_journal_commit(seen_journal *j, uint64_t sequence)
     return failed ? SEEN_IO : SEEN_OK;
 }
 
+/* The descriptor changes hands while nobody can be syncing it. */
+seen_status seen_journal_cut(seen_journal *j)
+{
+    if (j->last + 1 == j->first) return SEEN_OK; /* nothing in it */
+    pthread_mutex_lock(&j->lock);
+    while (j->syncing)
+        pthread_cond_wait(&j->synced, &j->lock);
+    j->syncing = true;
+    int failed = j->failed;
+    bool wanted = j->durable < j->last;
+    pthread_mutex_unlock(&j->lock);
+    seen_status status = failed ? SEEN_IO : SEEN_OK;
+    if (failed) errno = failed;
+    if (status == SEEN_OK && wanted) status = seen_io_datasync(j->fd);
+    int problem = errno;
+    bool lost = status != SEEN_OK;
+    if (!lost) {
+        status = begin_segment(j);
+        problem = errno;
+    }
+    pthread_mutex_lock(&j->lock);
+    end_sync(j, lost ? SEEN_IO : SEEN_OK, j->last, problem);
+    pthread_mutex_unlock(&j->lock);
+    errno = problem;
+    return status;
+}
+
 seen_status seen_journal_drop(seen_journal *j, uint64_t sequence)
 {
     struct listing l;
-    if (sequence != j->last) return SEEN_INVALID;
-    seen_status status = SEEN_OK;
-    uint64_t old = j->first;
-    if (j->last + 1 != j->first) status = begin_segment(j);
-    if (status == SEEN_OK) status = list_segments(j->path, &l);
-    for (size_t i = 0; status == SEEN_OK && i < l.n && l.first[i] <= old; i++)
-        if (l.first[i] < j->first) status = remove_segment(j->path, l.first[i]);
-    if (status == SEEN_OK) {
-        pthread_mutex_lock(&j->lock);
-        j->durable = j->last; /* all of it is in the file now */
-        pthread_mutex_unlock(&j->lock);
-    }
+    seen_status status = list_segments(j->path, &l);
+    for (size_t i = 0; status == SEEN_OK && i + 1 < l.n; i++)
+        if (l.first[i + 1] <= sequence + 1 && l.first[i] < j->first)
+            status = remove_segment(j->path, l.first[i]);
     return status;
 }
 

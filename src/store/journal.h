@@ -70,8 +70,12 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
  * fails: nobody knows what is on disk then. */
 seen_status seen_journal_commit(seen_journal *j, uint64_t sequence);
 
-/* Frames up to `sequence` are part of the file itself, durably: begin a new
- * segment and remove the ones that are done with. */
+/* What was appended so far is on disk, and what comes goes into a new segment.
+ * Not while another thread appends. */
+seen_status seen_journal_cut(seen_journal *j);
+
+/* Frames up to `sequence` are part of the file itself, durably: remove the
+ * segments that hold no later ones, except the open one. */
 seen_status seen_journal_drop(seen_journal *j, uint64_t sequence);
 
 uint64_t seen_journal_bytes(const seen_journal *j); /* in the open segment */
