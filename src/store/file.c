@@ -43,11 +43,11 @@
 #include "base/crc32c.h"
 #include "store/io.h"
 #include "store/journal.h"
+#include "store/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,37 +91,12 @@ static const seen_allocator system_memory;
 
 /* ---- Reports ------------------------------------------------------------ */
 
-static void begin_report(seen_store_report *r)
-{
-    if (r) *r = (seen_store_report){0};
-}
-
-__attribute__((format(printf, 3, 4))) static seen_status
-problem(seen_store_report *r, seen_status status, const char *format, ...)
-{
-    int before = errno;
-    if (r && !r->problem[0]) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(r->problem, sizeof r->problem, format, args);
-        va_end(args);
-    }
-    errno = before;
-    return status;
-}
-
-/* A system call failed; the sentence says which and why. */
-static seen_status io_problem(seen_store_report *r, const char *what)
-{
-    return problem(r, SEEN_IO, "%s: %s", what, strerror(errno));
-}
-
 /* What the status of a container means, where the call did not say more. */
 static seen_status explain(seen_store_report *r, seen_status status)
 {
     if (status == SEEN_CORRUPT)
-        return problem(r, status, "not a filter file, or damaged");
-    return problem(r, status, "%s", seen_strerror(status));
+        return seen_report(r, status, "not a filter file, or damaged");
+    return seen_report(r, status, "%s", seen_strerror(status));
 }
 
 /* ---- Writing a whole file ----------------------------------------------- */
@@ -237,16 +212,16 @@ static seen_status replace(const char *path, int old, struct seen_saved *s,
                            mode_t mode, int *fd, seen_store_report *r)
 {
     char beside[PATH_ROOM];
-    if (!name_new(beside, path)) return io_problem(r, "name");
+    if (!name_new(beside, path)) return seen_report_io(r, "name");
     int to = -1;
     seen_status status =
         open_locked(beside, O_RDWR | O_CREAT | O_NOFOLLOW, mode, &to);
     if (status == SEEN_BUSY)
-        return problem(r, status, "another program is writing %s",
-                       seen_io_base(beside));
-    if (status != SEEN_OK) return io_problem(r, "create beside");
+        return seen_report(r, status, "another program is writing %s",
+                           seen_io_base(beside));
+    if (status != SEEN_OK) return seen_report_io(r, "create beside");
     if (!ours_to_replace(path, old)) {
-        status = problem(r, SEEN_BUSY, "another program has just made it");
+        status = seen_report(r, SEEN_BUSY, "another program has just made it");
         goto fail;
     }
 
@@ -255,16 +230,16 @@ static seen_status replace(const char *path, int old, struct seen_saved *s,
     status = seen_io_truncate(to, 0); /* what a crash may have left there */
     if (status == SEEN_OK) status = write_container(to, s);
     if (status != SEEN_OK) {
-        if (status == SEEN_IO) io_problem(r, "write");
+        if (status == SEEN_IO) seen_report_io(r, "write");
         goto fail;
     }
     if (seen_os->rename(beside, path) != 0) {
-        status = io_problem(r, "rename");
+        status = seen_report_io(r, "rename");
         goto fail;
     }
     *fd = to;
     status = seen_io_sync_dir(path);
-    return status == SEEN_OK ? status : io_problem(r, "sync directory");
+    return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
 
 fail:;
     int before = errno;
@@ -315,7 +290,7 @@ static seen_status describe(const seen_filter *f, uint32_t flags,
     uint32_t apart = flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0;
     seen_status status = seen_saved_from(f, apart | SEEN_NATIVE_TWO, s);
     if (status == SEEN_INVALID && apart)
-        return problem(r, status, "the filter has no secret to keep apart");
+        return seen_report(r, status, "the filter has no secret to keep apart");
     return status == SEEN_OK ? status : explain(r, status);
 }
 
@@ -343,34 +318,34 @@ static seen_status save(const char *path, struct seen_saved *s,
                         const seen_facts *was, seen_store_report *r)
 {
     s->header.epoch = 1;
-    if (random_id(&s->header.id) != SEEN_OK) return io_problem(r, "random");
+    if (random_id(&s->header.id) != SEEN_OK) return seen_report_io(r, "random");
 
     /* A writer of the file that is there would go on with it unseen. */
     struct seen_stat st = {.mode = 0666};
     int old = -1, made = -1;
     seen_status status;
     if (seen_os->stat(path, &st) == 0) {
-        if (st.directory) return problem(r, SEEN_INVALID, "is a directory");
+        if (st.directory) return seen_report(r, SEEN_INVALID, "is a directory");
         if (!st.regular) {
             status = pour(path, s);
-            return status == SEEN_IO ? io_problem(r, "write") : status;
+            return status == SEEN_IO ? seen_report_io(r, "write") : status;
         }
         status = open_locked(path, O_RDONLY, 0, &old);
         if (status == SEEN_BUSY)
-            return problem(r, status, "another program is changing it");
-        if (status == SEEN_IO) return io_problem(r, "open");
+            return seen_report(r, status, "another program is changing it");
+        if (status == SEEN_IO) return seen_report_io(r, "open");
     } else if (errno != ENOENT) {
-        return io_problem(r, "look");
+        return seen_report_io(r, "look");
     }
     if (was && (old < 0 || !still_as(old, was))) {
         seen_io_close(old);
-        return problem(r, SEEN_BUSY,
-                       "another program has changed it meanwhile");
+        return seen_report(r, SEEN_BUSY,
+                           "another program has changed it meanwhile");
     }
     status = replace(path, old, s, st.mode, &made, r);
     if (r) r->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
-        status = io_problem(r, "remove the old journal");
+        status = seen_report_io(r, "remove the old journal");
     seen_io_close(made);
     seen_io_close(old);
     return status;
@@ -386,7 +361,7 @@ seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                 uint32_t flags, const seen_facts *was,
                                 seen_store_report *r)
 {
-    begin_report(r);
+    seen_report_begin(r);
     if (!path || !f || flags & ~SEEN_SECRET_APART)
         return explain(r, SEEN_INVALID);
     struct seen_saved s;
@@ -403,15 +378,16 @@ static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
                             seen_store_report *r)
 {
     struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0) return io_problem(r, "look");
-    if (!st.regular) return problem(r, SEEN_INVALID, "is not a regular file");
+    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
+    if (!st.regular)
+        return seen_report(r, SEEN_INVALID, "is not a regular file");
     if (st.size < SEEN_HEADER_SIZE || st.size > PTRDIFF_MAX)
-        return problem(r, SEEN_CORRUPT,
-                       "%" PRIu64 " bytes are too few for a filter file",
-                       st.size);
+        return seen_report(r, SEEN_CORRUPT,
+                           "%" PRIu64 " bytes are too few for a filter file",
+                           st.size);
     s->map_len = (size_t)st.size;
     s->map = seen_os->map(s->fd, s->map_len, mode);
-    return s->map ? SEEN_OK : io_problem(r, "map");
+    return s->map ? SEEN_OK : seen_report_io(r, "map");
 }
 
 static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
@@ -419,8 +395,8 @@ static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
 {
     s->fd = seen_io_open(s->path, O_RDONLY, 0);
     if (s->fd < 0)
-        return errno == ENOENT ? problem(r, SEEN_ABSENT, "no such file")
-                               : io_problem(r, "open");
+        return errno == ENOENT ? seen_report(r, SEEN_ABSENT, "no such file")
+                               : seen_report_io(r, "open");
     return map_file(s, mode, r);
 }
 
@@ -542,14 +518,16 @@ static seen_status replay(seen_filter_store *s, seen_store_report *r)
         r->torn_bytes = done.torn;
     }
     if (status == SEEN_OK && done.segments == 0)
-        return problem(r, SEEN_CORRUPT,
-                       "its journal, %s.journal-*, is missing: was it moved or "
-                       "copied without it?",
-                       seen_io_base(s->path));
+        return seen_report(
+            r, SEEN_CORRUPT,
+            "its journal, %s.journal-*, is missing: was it moved or "
+            "copied without it?",
+            seen_io_base(s->path));
     if (status == SEEN_OK) return status;
-    if (done.problem[0]) return problem(r, status, "journal: %s", done.problem);
+    if (done.problem[0])
+        return seen_report(r, status, "journal: %s", done.problem);
     if (status != SEEN_CORRUPT) return explain(r, status);
-    return problem(r, status, "journal: a frame makes no sense");
+    return seen_report(r, status, "journal: a frame makes no sense");
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -625,12 +603,12 @@ static seen_status open_to_read(seen_filter_store *s,
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         bool settled;
-        begin_report(r);
+        seen_report_begin(r);
         seen_status status = read_once(s, options, &settled, r);
         if (settled) return status;
         let_go(s);
     }
-    return problem(r, SEEN_BUSY, "it changes faster than it can be read");
+    return seen_report(r, SEEN_BUSY, "it changes faster than it can be read");
 }
 
 /* ---- Checkpoints -------------------------------------------------------- */
@@ -731,12 +709,12 @@ static seen_status put_file(seen_filter_store *s, const seen_filter *f,
     if (status != SEEN_OK) return status;
     saved.header.epoch = 1;
     status = random_id(&saved.header.id);
-    if (status != SEEN_OK) io_problem(r, "random");
+    if (status != SEEN_OK) seen_report_io(r, "random");
     if (status == SEEN_OK)
         status = replace(s->path, s->fd, &saved, mode, fd, r);
     seen_saved_free(&saved);
     if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
-        status = io_problem(r, "remove an old journal");
+        status = seen_report_io(r, "remove an old journal");
     return status;
 }
 
@@ -746,7 +724,7 @@ static seen_status create_file(seen_filter_store *s,
 {
     seen_filter *f;
     const char *wrong = seen_plan_problem(options->create);
-    if (wrong) return problem(r, SEEN_INVALID, "%s", wrong);
+    if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
     seen_status status = seen_new(&f, options->create);
     if (status != SEEN_OK) return explain(r, status);
     status = put_file(s, f, options->flags, 0666, &s->fd, r);
@@ -765,7 +743,7 @@ static seen_status give_two_headers(seen_filter_store *s,
     seen_status status = seen_restore(&s->filter, s->map, &s->header,
                                       SEEN_RESTORE_COPY, options->secret, NULL);
     if (status != SEEN_OK) return explain(r, status);
-    if (seen_os->fstat(s->fd, &st) != 0) return io_problem(r, "look");
+    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
     bool apart = s->header.flags & SEEN_NATIVE_APART;
     status =
         put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, st.mode, &fd, r);
@@ -818,7 +796,7 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         status = replay(s, r);
         if (r) r->recovered = true;
         if (status != SEEN_OK) return status;
-        if (checkpoint(s, 0) != SEEN_OK) return io_problem(r, "recover");
+        if (checkpoint(s, 0) != SEEN_OK) return seen_report_io(r, "recover");
     }
     struct seen_native h = s->header;
     h.flags |= SEEN_NATIVE_JOURNALED;
@@ -827,7 +805,7 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         status = seen_journal_open(&s->journal, s->path, h.id, h.epoch + 1,
                                    s->applied);
     if (status == SEEN_OK) status = put_header(s, &h);
-    return status == SEEN_OK ? status : io_problem(r, "journal");
+    return status == SEEN_OK ? status : seen_report_io(r, "journal");
 }
 
 /* From the map into private memory. */
@@ -851,10 +829,10 @@ static seen_status open_to_write(seen_filter_store *s,
     if (status == SEEN_ABSENT && options->create)
         status = create_file(s, options, r);
     else if (status == SEEN_ABSENT)
-        return problem(r, status, "no such file");
+        return seen_report(r, status, "no such file");
     if (status == SEEN_BUSY)
-        return problem(r, status, "another program is changing it");
-    if (status == SEEN_IO) return io_problem(r, "open");
+        return seen_report(r, status, "another program is changing it");
+    if (status == SEEN_IO) return seen_report_io(r, "open");
     if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
     if (status == SEEN_OK) status = read_header(s, r);
     if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
@@ -915,7 +893,7 @@ seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
                                    seen_store_report *r)
 {
     static const seen_store_options only_read;
-    begin_report(r);
+    seen_report_begin(r);
     if (!options) options = &only_read;
     if (!out || !path || !options_ok(options)) return explain(r, SEEN_INVALID);
 
@@ -1125,7 +1103,7 @@ static seen_status look(seen_filter_store *s, seen_facts *facts,
 seen_status seen_file_look(const char *path, seen_facts *facts,
                            seen_store_report *r)
 {
-    begin_report(r);
+    seen_report_begin(r);
     if (!path || !facts) return explain(r, SEEN_INVALID);
     seen_filter_store *s = make_store(path, SEEN_STORE_READ);
     if (!s) return explain(r, SEEN_NOMEM);
@@ -1161,10 +1139,10 @@ static seen_status bad_block(const seen_filter_store *s, uint64_t i,
     const struct seen_native *h = &s->header;
     uint64_t from = h->payload_offset + i * SEEN_BLOCK_SIZE;
     uint64_t end = seen_min64(from + SEEN_BLOCK_SIZE, s->map_len);
-    return problem(r, SEEN_CORRUPT,
-                   "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
-                   " to %" PRIu64 ") does not match its checksum",
-                   i, seen_native_blocks(h->payload_len), from, end - 1);
+    return seen_report(r, SEEN_CORRUPT,
+                       "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
+                       " to %" PRIu64 ") does not match its checksum",
+                       i, seen_native_blocks(h->payload_len), from, end - 1);
 }
 
 static seen_status check_table(const seen_filter_store *s, seen_store_report *r)
@@ -1173,10 +1151,10 @@ static seen_status check_table(const seen_filter_store *s, seen_store_report *r)
     uint64_t len = 4 * seen_native_blocks(h->payload_len);
     if (seen_crc32c(0, s->map + h->table_offset, (size_t)len) == h->table_crc)
         return SEEN_OK;
-    return problem(r, SEEN_CORRUPT,
-                   "the table of checksums (bytes %" PRIu64 " to %" PRIu64
-                   ") does not match its own",
-                   h->table_offset, h->table_offset + len - 1);
+    return seen_report(r, SEEN_CORRUPT,
+                       "the table of checksums (bytes %" PRIu64 " to %" PRIu64
+                       ") does not match its own",
+                       h->table_offset, h->table_offset + len - 1);
 }
 
 /*
@@ -1236,14 +1214,14 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
 
 seen_status seen_file_verify(const char *path, seen_store_report *r)
 {
-    begin_report(r);
+    seen_report_begin(r);
     if (!path) return explain(r, SEEN_INVALID);
     seen_filter_store *s = make_store(path, SEEN_STORE_READ);
     if (!s) return explain(r, SEEN_NOMEM);
     seen_status status = SEEN_BUSY;
     bool settled = false;
     for (int i = 0; i < ATTEMPTS && !settled; i++) {
-        begin_report(r);
+        seen_report_begin(r);
         status = verify_once(s, &settled, r);
         let_go(s);
         seen_release(&system_memory, s->dirty, 2 * s->blocks);
@@ -1252,5 +1230,5 @@ seen_status seen_file_verify(const char *path, seen_store_report *r)
     s->blocks = 0;
     destroy(s);
     if (settled) return status;
-    return problem(r, SEEN_BUSY, "it changes faster than it can be read");
+    return seen_report(r, SEEN_BUSY, "it changes faster than it can be read");
 }
