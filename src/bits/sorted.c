@@ -27,14 +27,14 @@ static struct view view_of(const struct seen_sorted *s)
     v.high_bits = s->n + ((s->below - 1) >> v.l) + 1;
     v.high_bytes = (v.high_bits + 7) / 8;
     v.low = s->bytes;
-    v.high = s->bytes + v.low_bytes;
+    v.high = s->bytes ? s->bytes + v.low_bytes : NULL;
     return v;
 }
 
 uint64_t seen_sorted_size(uint64_t n, uint64_t below)
 {
-    struct seen_sorted s = {.n = n, .below = below};
-    struct view v = view_of(&s);
+    struct seen_sorted nowhere = {.n = n, .below = below};
+    struct view v = view_of(&nowhere);
     return v.low_bytes + v.high_bytes;
 }
 
