@@ -138,21 +138,16 @@ static bool *room_for_answers(seen_exposure *x, size_t n)
     return seen_room_for(x, &x->answers, n * sizeof(bool));
 }
 
-/* Which have been shown, or come twice: false is fresh. */
-static seen_status find_seen(seen_exposure *x, const struct seen_generations *g,
-                             const uint64_t *h, size_t n, bool *seen)
-{
-    seen_status status = seen_ask(x, g, h, n, seen);
-    return status == SEEN_OK ? seen_ask_repeats(x, h, n, seen) : status;
-}
-
 seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
                                uint64_t now, const uint64_t *h, size_t n,
-                               bool *seen)
+                               bool repeats, bool *seen)
 {
     struct seen_generations g;
     seen_status status = open_record(x, record, &now, &g);
-    return status == SEEN_OK ? find_seen(x, &g, h, n, seen) : status;
+    if (status != SEEN_OK || n == 0) return status;
+    status = seen_ask(x, &g, h, n, seen);
+    if (status == SEEN_OK && repeats) status = seen_ask_repeats(x, h, n, seen);
+    return status;
 }
 
 seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
@@ -182,12 +177,12 @@ seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
                                      uint64_t now, const seen_key *items,
                                      size_t n, bool *answers)
 {
-    struct seen_generations g;
     uint64_t *h;
     if (!x || (n && !answers)) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = seen_exposure_hash(x, items, n, &h);
-    return status == SEEN_OK ? seen_ask(x, &g, h, n, answers) : status;
+    seen_status status = seen_exposure_hash(x, items, n, &h);
+    return status == SEEN_OK
+               ? seen_exposure_seen(x, record, now, h, n, false, answers)
+               : status;
 }
 
 /* Hash the items and find those that are not fresh. */
@@ -198,7 +193,7 @@ static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
     seen_status status = seen_exposure_hash(x, items, n, h);
     if (status != SEEN_OK) return status;
     *seen = room_for_answers(x, n);
-    return *seen ? seen_exposure_seen(x, record, now, *h, n, *seen)
+    return *seen ? seen_exposure_seen(x, record, now, *h, n, true, *seen)
                  : SEEN_NOMEM;
 }
 

@@ -41,10 +41,10 @@ struct seen_exposure {
 seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
                                size_t n, uint64_t **h);
 
-/* seen[i]: hash i may have been shown, or has come before among these. */
+/* seen[i]: hash i may have been shown; `repeats`: or has come before. */
 seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
                                uint64_t now, const uint64_t *h, size_t n,
-                               bool *seen);
+                               bool repeats, bool *seen);
 
 /* The first of them that are not seen, at most so many, to the front. */
 size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most);
