@@ -109,17 +109,11 @@ static seen_status gather(struct seen_local *l, struct frozen *f)
 static seen_status write_user(struct seen_local *l, struct seen_worker *w,
                               struct seen_user *u)
 {
-    struct seen_shard *shard = seen_shard_of(l, u->hash);
     seen_record record;
-    pthread_mutex_lock(&shard->lock);
-    bool changed = u->known || u->owed_len; /* or just looked for */
-    seen_status status = l->ops->wake(w->view);
-    if (status == SEEN_OK) status = seen_local_preview(l, w, u, &record);
-    l->ops->sleep(w->view);
-    pthread_mutex_unlock(&shard->lock);
-    if (!changed || status == SEEN_CORRUPT || status == SEEN_MISMATCH)
-        return SEEN_OK;
-    if (status != SEEN_OK) return status;
+    bool changed;
+    seen_status status = seen_local_preview(l, w, u, &changed, &record);
+    if (status == SEEN_CORRUPT || status == SEEN_MISMATCH) return SEEN_OK;
+    if (status != SEEN_OK || !changed) return status;
     return l->ops->put(l->shelf, (seen_key){u->name, u->name_len}, record);
 }
 

@@ -44,6 +44,7 @@ static void free_worker(struct seen_local *l, struct seen_worker *w)
     seen_exposure_free(w->x);
     if (l->shelf) l->ops->view_free(w->view);
     free(w->record.at);
+    free(w->owed.at);
     free(w->jobs.at);
     free(w->answers.at);
     free(w->frame.at);
@@ -178,13 +179,16 @@ static seen_record record_of(const struct seen_user *u)
     return (seen_record){u->record, u->record_len};
 }
 
-seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
-                               const struct seen_user *u, seen_record *record)
+/* What a user owes, paid from what lies on the shelf if need be; the view is
+ * awake. */
+static seen_status pay(struct seen_local *l, struct seen_worker *w,
+                       const struct seen_user *u, seen_record *record)
 {
     seen_status status = SEEN_OK;
     seen_record base = record_of(u);
     if (!u->known) status = from_shelf(l, w, name_of(u), &base);
-    return status == SEEN_OK ? seen_table_pay(u, w->x, base, record) : status;
+    if (status != SEEN_OK) return status;
+    return seen_table_pay(u->owed, u->owed_len, w->x, base, record);
 }
 
 static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
@@ -193,7 +197,7 @@ static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
     seen_record record;
     if (u->known && !u->owed_len) return SEEN_OK;
     seen_status status = wake(l, w);
-    if (status == SEEN_OK) status = seen_local_preview(l, w, u, &record);
+    if (status == SEEN_OK) status = pay(l, w, u, &record);
     if (status == SEEN_OK && !seen_table_settle(&shard->frozen, u, record))
         status = SEEN_NOMEM;
     doze(l, w);
@@ -209,10 +213,35 @@ static seen_status settle_active(struct seen_local *l, struct seen_worker *w,
     if (!u->known) older = seen_table_find(&shard->frozen, u->hash, name_of(u));
     seen_status status = older ? settle_frozen(l, w, shard, older) : wake(l, w);
     if (status == SEEN_OK)
-        status = older ? seen_table_pay(u, w->x, record_of(older), &record)
-                       : seen_local_preview(l, w, u, &record);
+        status = older ? seen_table_pay(u->owed, u->owed_len, w->x,
+                                        record_of(older), &record)
+                       : pay(l, w, u, &record);
     if (status == SEEN_OK && !seen_table_settle(&shard->active, u, record))
         status = SEEN_NOMEM;
+    doze(l, w);
+    return status;
+}
+
+seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
+                               struct seen_user *u, bool *changed,
+                               seen_record *record)
+{
+    struct seen_shard *shard = seen_shard_of(l, u->hash);
+    pthread_mutex_lock(&shard->lock);
+    const bool known = u->known;
+    const uint32_t n = u->owed_len, len = u->record_len;
+    bool room = need(&w->owed, n * sizeof *u->owed) && need(&w->record, len);
+    if (room && n) memcpy(w->owed.at, u->owed, n * sizeof *u->owed);
+    if (room && len) memcpy(w->record.at, u->record, len);
+    pthread_mutex_unlock(&shard->lock);
+    if (!room) return SEEN_NOMEM;
+    *changed = known || n; /* or just looked for */
+    *record = (seen_record){w->record.at, len};
+    if (known) return seen_table_pay(w->owed.at, n, w->x, *record, record);
+    seen_status status = wake(l, w);
+    if (status == SEEN_OK) status = from_shelf(l, w, name_of(u), record);
+    if (status == SEEN_OK)
+        status = seen_table_pay(w->owed.at, n, w->x, *record, record);
     doze(l, w);
     return status;
 }

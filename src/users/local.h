@@ -66,9 +66,9 @@ struct seen_block {
 struct seen_worker {
     struct seen_worker *next;
     seen_exposure *x;
-    void *view;               /* of the shelf, NULL: there is none */
-    struct seen_block record; /* a copy */
-    struct seen_block jobs;   /* requests by shard */
+    void *view;                     /* of the shelf, NULL: there is none */
+    struct seen_block record, owed; /* copies */
+    struct seen_block jobs;         /* requests by shard */
     struct seen_block answers;
     struct seen_block frame;
     struct seen_block touched; /* users that the frame changes */
@@ -128,11 +128,11 @@ struct seen_shard *seen_shard_of(struct seen_local *l, uint64_t hash);
 seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
                               struct seen_shard *shard, struct seen_user *u,
                               bool frozen);
-/* The same without settling: the record that a user of the frozen table will
- * have; his own or w's, if anything has changed. The view is awake, and stays
- * it. */
+/* The record that a user of the frozen table will have, w's or in w; without
+ * settling it, and without keeping the lock meanwhile. */
 seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
-                               const struct seen_user *u, seen_record *record);
+                               struct seen_user *u, bool *changed,
+                               seen_record *record);
 
 /* Changes as bytes, in frames of the journal: see local.c. */
 #define SEEN_FRAME_CHANGES 1

@@ -174,33 +174,33 @@ bool seen_table_settle(struct seen_table *t, struct seen_user *u,
     return true;
 }
 
-seen_status seen_table_pay(const struct seen_user *u, seen_exposure *x,
+seen_status seen_table_pay(const uint64_t *owed, uint32_t len, seen_exposure *x,
                            seen_record record, seen_record *result)
 {
     struct seen_marks marks[AT_ONCE];
     seen_status status = SEEN_OK;
     uint32_t at = 0;
-    while (status == SEEN_OK && at < u->owed_len) {
+    while (status == SEEN_OK && at < len) {
         /* 1. As many marks as come in a row. */
         size_t n = 0;
-        uint64_t kind = SEEN_CHANGE_MARK, now = 0, len = 0;
+        uint64_t kind = SEEN_CHANGE_MARK, now = 0, count = 0;
         const uint64_t *h = NULL;
-        while (n < AT_ONCE && at < u->owed_len) {
-            now = u->owed[at];
-            kind = u->owed[at + 1] & ((1 << KIND_BITS) - 1);
-            len = u->owed[at + 1] >> KIND_BITS;
-            h = u->owed + at + 2;
+        while (n < AT_ONCE && at < len) {
+            now = owed[at];
+            kind = owed[at + 1] & ((1 << KIND_BITS) - 1);
+            count = owed[at + 1] >> KIND_BITS;
+            h = owed + at + 2;
             if (kind != SEEN_CHANGE_MARK) break;
-            marks[n++] = (struct seen_marks){now, h, (size_t)len};
-            at += (uint32_t)len + 2;
+            marks[n++] = (struct seen_marks){now, h, (size_t)count};
+            at += (uint32_t)count + 2;
         }
         if (n) {
             status = seen_exposure_mark_all(x, record, marks, n, &record);
             continue;
         }
         /* 2. Or items to forget. */
-        at += (uint32_t)len + 2;
-        status = seen_exposure_forget_hashes(x, record, now, h, (size_t)len,
+        at += (uint32_t)count + 2;
+        status = seen_exposure_forget_hashes(x, record, now, h, (size_t)count,
                                              &record);
     }
     *result = record;

@@ -69,7 +69,7 @@ bool seen_table_settle(struct seen_table *t, struct seen_user *u,
                        seen_record record);
 
 /* What is owed to a record, paid: *result is x's, or `record` itself. */
-seen_status seen_table_pay(const struct seen_user *u, seen_exposure *x,
+seen_status seen_table_pay(const uint64_t *owed, uint32_t len, seen_exposure *x,
                            seen_record record, seen_record *result);
 
 /* By name, as memcmp, shorter first: the order of LMDB. */
