@@ -8,39 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Users, one by one -------------------------------------------------- */
-
-/* Names, each behind two bytes of length: the store takes no questions while it
- * goes through them. */
-struct names {
-    uint8_t *bytes;
-    size_t len, cap;
-};
-
-static bool add_name(void *to, seen_key user, seen_record record)
-{
-    struct names *names = to;
-    (void)record;
-    if (names->cap - names->len < user.len + 2) {
-        names->cap = 2 * names->cap + 4096;
-        names->bytes = must_have(realloc(names->bytes, names->cap));
-    }
-    uint8_t *at = names->bytes + names->len;
-    at[0] = (uint8_t)user.len;
-    at[1] = (uint8_t)(user.len >> 8);
-    memcpy(at + 2, user.data, user.len);
-    names->len += user.len + 2;
-    return true;
-}
-
-static seen_key next_name(const struct names *names, size_t *at)
-{
-    const uint8_t *p = names->bytes + *at;
-    seen_key user = {p + 2, p[0] | (size_t)p[1] << 8};
-    *at += user.len + 2;
-    return user;
-}
-
 /* ---- Adding up ---------------------------------------------------------- */
 
 static void add_to(struct spread *s, uint64_t value)
@@ -62,29 +29,33 @@ static void add_user(struct survey *s, const seen_exposure_info *info)
     if (info->fpp_now > s->most_rate) s->most_rate = info->fpp_now;
 }
 
+struct surveying {
+    struct users *u;
+    struct survey *s;
+};
+
+static bool add_entry(void *ctx, const seen_users_entry *e)
+{
+    struct surveying *g = ctx;
+    if (e->status == SEEN_OK)
+        add_user(g->s, &e->info);
+    else if (e->status == SEEN_ABSENT)
+        g->s->aged++;
+    else
+        (void)blame_user(g->u, e->user, e->status);
+    return true;
+}
+
 void take_survey(struct users *u, struct survey *s)
 {
-    struct names names = {0};
+    struct surveying g = {u, s};
     *s = (struct survey){0};
     seen_status status = seen_users_stats_of(u->store, &s->stats);
-    if (status == SEEN_OK) status = seen_users_each(u->store, add_name, &names);
+    if (status == SEEN_OK)
+        status = seen_users_each(u->store, users_now(), add_entry, &g);
     if (status != SEEN_OK) users_failed(u, status);
-
-    uint64_t now = users_now();
-    for (size_t at = 0; at < names.len;) {
-        seen_exposure_info info;
-        seen_key user = next_name(&names, &at);
-        status = seen_users_info_of(u->store, user, now, &info);
-        if (status == SEEN_OK)
-            add_user(s, &info);
-        else if (status == SEEN_ABSENT)
-            s->aged++;
-        else if (!blame_user(u, user, status))
-            users_failed(u, status);
-    }
     s->damaged = u->damaged;
     if (s->users) s->rate /= (double)s->users;
-    free(names.bytes);
 }
 
 void find_user(struct users *u, seen_key user, seen_exposure_info *info)

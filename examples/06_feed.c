@@ -431,12 +431,11 @@ struct sizes {
     double users, records;
 };
 
-static bool add_size(void *to, seen_key user, seen_record record)
+static bool add_size(void *to, const seen_users_entry *entry)
 {
     struct sizes *s = to;
-    (void)user;
     s->users++;
-    s->records += (double)record.len;
+    s->records += (double)entry->record.len;
     return true;
 }
 
@@ -444,7 +443,7 @@ static void print_sizes(void)
 {
     struct sizes s = {0};
     seen_users_stats stats;
-    must(seen_users_each(store, add_size, &s), "each");
+    must(seen_users_each(store, now_ms(), add_size, &s), "each");
     must(seen_users_stats_of(store, &stats), "stats");
     double list = 0;
     for (uint32_t u = 0; u < users; u++)

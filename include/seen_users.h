@@ -121,13 +121,19 @@ SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,
 
 /* ---- The whole store ---------------------------------------------------- */
 
-/* Each user and record, until `each` gives false; in no promised order, while
- * other threads go on. `each` makes no calls on the store. A record that is
- * damaged comes as NULL. */
-SEEN_API seen_status seen_users_each(seen_users *u,
-                                     bool (*each)(void *ctx, seen_key user,
-                                                  seen_record record),
-                                     void *ctx);
+typedef struct seen_users_entry {
+    seen_key user;
+    seen_status status; /* SEEN_ABSENT: all of it has aged out;
+                                SEEN_CORRUPT: damaged, nothing is known */
+    seen_record record;
+    seen_exposure_info info; /* at the time that was given */
+} seen_users_entry;
+
+/* Each user, until `each` gives false; in no promised order, while other threads
+ * go on. `each` makes no calls on the store. */
+SEEN_API seen_status seen_users_each(
+    seen_users *u, uint64_t now,
+    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
 
 /* A checkpoint now. */
 SEEN_API seen_status seen_users_sync(seen_users *u);

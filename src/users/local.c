@@ -714,12 +714,25 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
 
 struct walk {
     struct seen_local *l;
-    bool (*each)(void *ctx, seen_key user, seen_record record);
+    struct seen_worker *w;
+    uint64_t now;
+    bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
     bool stopped;
 };
 
-static seen_status walk_tables(struct walk *k, struct seen_worker *w)
+/* A damaged record is NULL. */
+static void show(struct walk *k, seen_key user, seen_record record)
+{
+    seen_users_entry e = {.user = user, .record = record};
+    e.status = record.data
+                   ? seen_exposure_info_of(k->w->x, record, k->now, &e.info)
+                   : SEEN_CORRUPT;
+    if (e.status == SEEN_OK && e.info.generations == 0) e.status = SEEN_ABSENT;
+    k->stopped = !k->each(k->ctx, &e);
+}
+
+static seen_status walk_tables(struct walk *k)
 {
     seen_status status = SEEN_OK;
     for (size_t i = 0; i < SEEN_SHARDS && status == SEEN_OK; i++) {
@@ -729,14 +742,14 @@ static seen_status walk_tables(struct walk *k, struct seen_worker *w)
         for (size_t at = 0; at < shard->active.places; at++) {
             struct seen_user *u = shard->active.at[at];
             if (!u || k->stopped) continue;
-            status = settle_active(k->l, w, shard, u);
+            status = settle_active(k->l, k->w, shard, u);
             if (status == SEEN_CORRUPT) { /* that user's trouble alone */
+                show(k, name_of(u), (seen_record){0});
                 status = SEEN_OK;
                 continue;
             }
             if (status != SEEN_OK) break;
-            if (u->record_len)
-                k->stopped = !k->each(k->ctx, name_of(u), record_of(u));
+            if (u->record_len) show(k, name_of(u), record_of(u));
         }
         count_bytes(k->l, shard, before);
         pthread_mutex_unlock(&shard->lock);
@@ -749,31 +762,30 @@ static bool walk_one(void *ctx, seen_key user, seen_record record)
 {
     struct walk *k = ctx;
     uint64_t hash = seen_user_hash(k->l, user);
-    if (k->l->one_view &&
-        seen_table_find(&seen_shard_of(k->l, hash)->active, hash, user))
-        return true;
-    k->stopped = !k->each(k->ctx, user, record);
+    if (!k->l->one_view ||
+        !seen_table_find(&seen_shard_of(k->l, hash)->active, hash, user))
+        show(k, user, record);
     return !k->stopped;
 }
 
 /* A writer makes a checkpoint, and everything is on the shelf. */
 static seen_status
-each(struct seen_users *u,
-     bool (*each_one)(void *ctx, seen_key user, seen_record record), void *ctx)
+each(struct seen_users *u, uint64_t now,
+     bool (*each_one)(void *ctx, const seen_users_entry *entry), void *ctx)
 {
-    struct walk k = {(struct seen_local *)u, each_one, ctx, false};
+    struct walk k = {
+        .l = (struct seen_local *)u, .now = now, .each = each_one, .ctx = ctx};
     seen_status status = SEEN_OK;
     if (u->writable && k.l->shelf) status = seen_checkpoint_sync(u);
+    if (status == SEEN_OK) k.w = seen_worker_take(k.l, &status);
     if (status != SEEN_OK) return status;
-    struct seen_worker *w = seen_worker_take(k.l, &status);
-    if (!w) return status;
-    status = wake(k.l, w);
+    status = wake(k.l, k.w);
     if (status == SEEN_OK && k.l->shelf)
-        status = k.l->ops->each(w->view, NULL, walk_one, &k);
-    doze(k.l, w);
-    if (status == SEEN_OK && !u->writable) status = walk_tables(&k, w);
-    if (status == SEEN_OK && !k.l->shelf) status = walk_tables(&k, w);
-    seen_worker_return(k.l, w);
+        status = k.l->ops->each(k.w->view, NULL, walk_one, &k);
+    doze(k.l, k.w);
+    if (status == SEEN_OK && (!k.l->shelf || k.l->one_view))
+        status = walk_tables(&k);
+    seen_worker_return(k.l, k.w);
     return status;
 }
 

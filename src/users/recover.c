@@ -229,7 +229,7 @@ static seen_status lock_writer(struct seen_local *l, seen_store_report *r)
     if (l->lock_fd < 0) return seen_report_io(r, "seen.lock");
     seen_status status = seen_io_lock(l->lock_fd);
     if (status == SEEN_BUSY)
-        return seen_report(r, status, "another program writes to it");
+        return seen_report(r, status, "another program is changing it");
     return status == SEEN_OK ? status : seen_report_io(r, "lock");
 }
 

@@ -228,12 +228,12 @@ seen_status seen_users_take_many(seen_users *u, uint64_t now,
 
 /* ---- The whole store ---------------------------------------------------- */
 
-seen_status seen_users_each(seen_users *u,
-                            bool (*each)(void *ctx, seen_key user,
-                                         seen_record record),
+seen_status seen_users_each(seen_users *u, uint64_t now,
+                            bool (*each)(void *ctx,
+                                         const seen_users_entry *entry),
                             void *ctx)
 {
-    return u && each ? u->ops->each(u, each, ctx) : SEEN_INVALID;
+    return u && each ? u->ops->each(u, now, each, ctx) : SEEN_INVALID;
 }
 
 seen_status seen_users_sync(seen_users *u)

@@ -34,9 +34,8 @@ struct seen_users_ops {
     seen_status (*record)(struct seen_users *u, seen_key user, void *buf,
                           size_t cap, size_t *len);
 
-    seen_status (*each)(struct seen_users *u,
-                        bool (*each)(void *ctx, seen_key user,
-                                     seen_record record),
+    seen_status (*each)(struct seen_users *u, uint64_t now,
+                        bool (*each)(void *ctx, const seen_users_entry *entry),
                         void *ctx);
     seen_status (*sync)(struct seen_users *u);
     seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed);

@@ -273,8 +273,10 @@ static void assert_same(seen_users *u, struct reference *f, size_t user,
     assert_memory_equal(bytes, f->record[user], len);
 }
 
-static bool count_one(void *ctx, seen_key user, seen_record record)
+static bool count_one(void *ctx, const seen_users_entry *e)
 {
+    seen_key user = e->user;
+    seen_record record = e->record;
     struct reference *f = ((void **)ctx)[0];
     size_t *count = ((void **)ctx)[1];
     for (size_t i = 0; i < USERS; i++) {
@@ -296,7 +298,7 @@ static void check_everybody(seen_users *u, struct reference *f, uint64_t latest)
         expected += f->len[i] > 0;
     }
     void *ctx[] = {f, &count};
-    assert_int_equal(seen_users_each(u, count_one, ctx), SEEN_OK);
+    assert_int_equal(seen_users_each(u, latest, count_one, ctx), SEEN_OK);
     /* The walk makes a checkpoint, and that may remove old users. */
     assert_true(count <= expected);
 }
