@@ -131,8 +131,10 @@ static void print_users(const struct survey *s)
 void print_survey(const struct users *u, const struct survey *s)
 {
     char policy[POLICY_TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
-    printf("%s\n  policy    %s\n", u->name,
-           show_policy(policy, &s->stats.policy));
+    const bool local = s->stats.policy.items > 0; /* a server tells neither */
+    printf("%s\n", u->name);
+    if (local)
+        printf("  policy    %s\n", show_policy(policy, &s->stats.policy));
     print_users(s);
     printf("  items     %s; %.1f a user, %s at most\n",
            show_count(a, (double)s->items.total), per(s->items.total, s->users),
@@ -144,9 +146,10 @@ void print_survey(const struct users *u, const struct survey *s)
     printf("  rate      %s on average, %s for the worst user\n",
            s->rate > 0 ? show_rate(a, s->rate) : "0",
            s->most_rate > 0 ? show_rate(b, s->most_rate) : "0");
-    printf("  disk      %s, and %s in the journal\n",
-           show_size(a, (double)s->stats.file_bytes),
-           show_size(b, (double)s->stats.journal_bytes));
+    if (local)
+        printf("  disk      %s, and %s in the journal\n",
+               show_size(a, (double)s->stats.file_bytes),
+               show_size(b, (double)s->stats.journal_bytes));
     print_spread("items of a user", &s->items);
     print_spread("bytes of a user", &s->bytes);
 }
@@ -212,7 +215,7 @@ void json_survey(struct json *j, const struct users *u, const struct survey *s)
 {
     json_open(j, NULL, '{');
     json_text(j, "store", u->name);
-    json_policy(j, &s->stats.policy);
+    if (s->stats.policy.items) json_policy(j, &s->stats.policy);
     json_number(j, "users", (double)s->users);
     json_number(j, "aged", (double)s->aged);
     json_number(j, "damaged", (double)s->damaged);

@@ -135,21 +135,26 @@ static void complete(seen_policy *p, const seen_policy *is)
 
 /* ---- Names -------------------------------------------------------------- */
 
+/* redis://...?key=NAME is one filter. */
+static bool is_server(const char *name)
+{
+    return strncmp(name, "redis://", 8) == 0 && !strstr(name, "?key=") &&
+           !strstr(name, "&key=");
+}
+
 bool is_store(const char *name)
 {
     struct stat st;
     return strncmp(name, "lmdb:", 5) == 0 || strcmp(name, "mem:") == 0 ||
-           (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
+           is_server(name) || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 const char *store_operand(char **operands, size_t n)
 {
-    if (n == 0) fail("STORE is missing: expected a directory, or mem:");
+    static const char expected[] = "a directory, redis://... or mem:";
+    if (n == 0) fail("STORE is missing: expected %s", expected);
     if (!*operands[0] || strcmp(operands[0], "lmdb:") == 0)
-        fail("STORE is empty: expected a directory, or mem:");
-    if (strstr(operands[0], "://"))
-        fail("%s: servers are not supported yet: expected a directory",
-             operands[0]);
+        fail("STORE is empty: expected %s", expected);
     return operands[0];
 }
 
@@ -197,7 +202,7 @@ static bool policy_there(const char *name, seen_policy *is)
     seen_status status = seen_users_stats_of(there, &stats);
     seen_users_close(there);
     *is = stats.policy;
-    return status == SEEN_OK;
+    return status == SEEN_OK && is->items > 0; /* a server does not tell */
 }
 
 void write_users(struct users *u, const char *name, bool create)

@@ -14,6 +14,12 @@
  *     lmdb:DIR   in the directory DIR, or just DIR: an LMDB environment, a
  *                journal and a lock
  *     mem:       in memory, gone when it is closed
+ *     redis://[user:password@]host[:port][/db]?prefix=P
+ *                keys of a Redis or Valkey server, or cluster, that has seen.so
+ *                loaded: P (or "seen:") and the user. Its clock counts, not
+ *                `now`; how durable a change is, and when old users leave, is its
+ *                business. A take that got no answer is SEEN_IO: whether it
+ *                happened is not known
  *
  * Threads    Any number may call at once, on one handle. A user's take is one
  *            step: no other call sees half of it. Threads that change at once

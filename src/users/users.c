@@ -66,6 +66,9 @@ seen_status seen_users_open(seen_users **u, const char *where,
     const char *wrong = options_problem(options);
     if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
     opener *open = find_store(&where);
+    if (!open && strncmp(where, "rediss:", 7) == 0)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           "TLS is not offered: use redis:// and a tunnel");
     if (!open)
         return seen_report(r, SEEN_UNSUPPORTED,
                            "no store is called %.*s:", (int)scheme_len(where),

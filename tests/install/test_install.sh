@@ -38,7 +38,7 @@ cc "$source/examples/05_take.c" -o "$prefix/store" $(pc --cflags --libs seen_sto
 takes_once "$(LD_LIBRARY_PATH=$libdir "$prefix/store" "$prefix/feed")"
 # shellcheck disable=SC2046
 cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pc --cflags seen_store) \
-  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lm -pthread
+  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
 takes_once "$("$prefix/store-static" "$prefix/feed-static")"
 
 mkdir "$prefix/project"
