@@ -21,12 +21,11 @@
 
 #include "base/bytes.h"
 #include "exposure/exposure.h"
-#include "redis/client.h"
+#include "redis/pool.h"
 #include "store/report.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,81 +37,12 @@
 #define ANY_SECRET   ((uint32_t)1 << 16) /* a check that fits all records */
 #define TYPE_OF_USER "seen-xp-1"
 
-struct link { /* a connection that nobody uses, or somebody does */
-    struct link *next;
-    seen_redis *client;
-};
-
 struct remote {
     struct seen_users head;
-    struct seen_url url;
-    uint32_t db;
+    struct seen_pool pool;
     char prefix[PREFIX_MOST];
     char policy[128]; /* "" or an argument */
-    pthread_mutex_t lock;
-    struct link *idle;
-    char problem[256];
 };
-
-/* ---- Connections -------------------------------------------------------- */
-
-static seen_status take_link(struct remote *m, struct link **out,
-                             seen_store_report *r)
-{
-    pthread_mutex_lock(&m->lock);
-    struct link *k = m->idle;
-    if (k) m->idle = k->next;
-    pthread_mutex_unlock(&m->lock);
-    if (k) {
-        *out = k;
-        return SEEN_OK;
-    }
-    k = calloc(1, sizeof *k);
-    if (!k) return SEEN_NOMEM;
-    struct seen_url url =
-        m->url; /* each thread notes for itself what it used */
-    seen_status status = seen_redis_open(&k->client, &url, m->db, r);
-    if (status != SEEN_OK)
-        free(k);
-    else
-        *out = k;
-    return status;
-}
-
-static void return_link(struct remote *m, struct link *k)
-{
-    pthread_mutex_lock(&m->lock);
-    k->next = m->idle;
-    m->idle = k;
-    pthread_mutex_unlock(&m->lock);
-}
-
-static void keep_problem(struct remote *m, const seen_store_report *r)
-{
-    int before = errno;
-    pthread_mutex_lock(&m->lock);
-    if (r->problem[0]) memcpy(m->problem, r->problem, sizeof m->problem);
-    pthread_mutex_unlock(&m->lock);
-    errno = before;
-}
-
-/* Run commands on a connection of our own. */
-static seen_status run(struct remote *m, struct seen_command *k, size_t n)
-{
-    seen_store_report r = {0};
-    struct link *link;
-    for (size_t i = 0; i < n; i++) {
-        k[i].reply = NULL;
-        k[i].status = SEEN_IO;
-    }
-    seen_status status = take_link(m, &link, &r);
-    if (status == SEEN_OK) {
-        status = seen_redis_run(link->client, k, n, &r);
-        return_link(m, link);
-    }
-    if (status != SEEN_OK) keep_problem(m, &r);
-    return status;
-}
 
 /* ---- Commands ----------------------------------------------------------- */
 
@@ -240,7 +170,7 @@ static seen_status carry_out(struct remote *m, struct order *o, size_t n)
         o[i].k.len = o[i].len;
         k[i] = o[i].k;
     }
-    seen_status status = run(m, k, n);
+    seen_status status = seen_pool_run(&m->pool, k, n);
     for (size_t i = 0; i < n; i++)
         o[i].k = k[i];
     free(k);
@@ -261,7 +191,7 @@ static seen_status strange(struct remote *m, const char *what)
     seen_store_report r = {0};
     seen_report(&r, SEEN_CORRUPT, "a reply to %s is not what was expected",
                 what);
-    keep_problem(m, &r);
+    seen_pool_tell(&m->pool, &r);
     return SEEN_CORRUPT;
 }
 
@@ -585,7 +515,7 @@ static void quote(const char *prefix, char *to)
 
 struct paging {
     struct walk *walk;
-    struct link *link;
+    struct seen_pool_link *link;
     uint16_t node, wanted;
     bool found;
 };
@@ -610,7 +540,7 @@ each(struct seen_users *u, uint64_t now,
     quote(k.m->prefix, pattern);
     seen_store_report r = {0};
     struct paging p = {.walk = &k};
-    seen_status status = take_link(k.m, &p.link, &r);
+    seen_status status = seen_pool_take(&k.m->pool, &p.link, &r);
     while (status == SEEN_OK && !k.stopped) {
         strcpy(k.cursor, "0");
         do {
@@ -626,8 +556,8 @@ each(struct seen_users *u, uint64_t now,
         if (!p.found) break;
         p.wanted = (uint16_t)(p.node + 1);
     }
-    if (p.link) return_link(k.m, p.link);
-    if (status != SEEN_OK) keep_problem(k.m, &r);
+    if (p.link) seen_pool_return(&k.m->pool, p.link);
+    if (status != SEEN_OK) seen_pool_tell(&k.m->pool, &r);
     return status;
 }
 
@@ -644,7 +574,7 @@ static seen_status sweep(struct seen_users *u, uint64_t now, uint64_t *removed)
     seen_store_report r = {0};
     (void)now, (void)removed;
     seen_report(&r, SEEN_UNSUPPORTED, "old users expire on the server");
-    keep_problem((struct remote *)u, &r);
+    seen_pool_tell(&((struct remote *)u)->pool, &r);
     return SEEN_UNSUPPORTED;
 }
 
@@ -665,7 +595,7 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
 
 static const char *problem(const struct seen_users *u)
 {
-    return ((const struct remote *)u)->problem;
+    return ((const struct remote *)u)->pool.problem;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -673,13 +603,7 @@ static const char *problem(const struct seen_users *u)
 static seen_status close_remote(struct seen_users *u)
 {
     struct remote *m = (struct remote *)u;
-    while (m->idle) {
-        struct link *k = m->idle;
-        m->idle = k->next;
-        seen_redis_close(k->client);
-        free(k);
-    }
-    pthread_mutex_destroy(&m->lock);
+    seen_pool_close(&m->pool);
     free(m);
     return SEEN_OK;
 }
@@ -700,22 +624,13 @@ static const struct seen_users_ops ops = {
     .stats = stats,
 };
 
-static seen_status read_url(struct remote *m, const char *where,
-                            seen_store_report *r)
+static seen_status read_url(struct remote *m, seen_store_report *r)
 {
-    uint64_t db = 0;
-    seen_status status = seen_url_parse(where, &m->url, r);
-    if (status != SEEN_OK) return status;
-    if (m->url.path[0] && !seen_url_digits(m->url.path, 9999, &db))
-        return seen_report(r, SEEN_INVALID,
-                           "URL: /%s is not the number of a database",
-                           m->url.path);
-    m->db = (uint32_t)db;
-    const char *prefix = seen_url_param(&m->url, "prefix");
+    const char *prefix = seen_url_param(&m->pool.url, "prefix");
     if (prefix && strlen(prefix) >= sizeof m->prefix)
         return seen_report(r, SEEN_INVALID, "URL: the prefix is too long");
     strcpy(m->prefix, prefix ? prefix : "seen:");
-    return SEEN_OK;
+    return seen_url_done(&m->pool.url, r);
 }
 
 /* Does the server know the commands? */
@@ -725,8 +640,8 @@ static seen_status look_for_module(struct remote *m, seen_store_report *r)
     const size_t len[] = {7, 4, 9};
     struct seen_command k = {
         .argc = 3, .argv = argv, .len = len, .repeatable = true};
-    seen_status status = run(m, &k, 1);
-    if (status != SEEN_OK) return seen_report(r, status, "%s", m->problem);
+    seen_status status = seen_pool_run(&m->pool, &k, 1);
+    if (status != SEEN_OK) return seen_report(r, status, "%s", m->pool.problem);
     const redisReply *reply = k.reply;
     bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
                  reply->element[0]->type == REDIS_REPLY_ARRAY;
@@ -743,8 +658,8 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
     struct remote *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->head.ops = &ops;
-    pthread_mutex_init(&m->lock, NULL);
-    seen_status status = read_url(m, where, r);
+    seen_status status = seen_pool_open(&m->pool, where, r);
+    if (status == SEEN_OK) status = read_url(m, r);
     if (status == SEEN_OK && options->secret)
         status = seen_report(r, SEEN_INVALID,
                              "the server has the secret: secret-file, when "
@@ -759,10 +674,6 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
                  (unsigned long long)(p->ttl ? p->ttl : 432000000));
     }
     if (status == SEEN_OK) status = look_for_module(m, r);
-    /* Parameters that the connection has read count as used, too. */
-    (void)seen_url_param(&m->url, "timeout");
-    (void)seen_url_param(&m->url, "patience");
-    if (status == SEEN_OK) status = seen_url_done(&m->url, r);
     if (status == SEEN_OK)
         *u = &m->head;
     else
