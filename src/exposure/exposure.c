@@ -29,7 +29,8 @@ static double universe_wanted(const seen_policy *p)
 const char *seen_policy_problem(const seen_policy *given)
 {
     const seen_policy p = with_defaults(given);
-    if (p.items > 1u << 20) return "items of a generation is at most 2^20";
+    if (p.items > SEEN_MOST_ITEMS)
+        return "items of a generation is at most 2^20";
     if (p.generations > SEEN_MOST_GENERATIONS)
         return "generations is at most 64";
     if (!(p.fpp >= 1e-9 && p.fpp <= 0.5)) return "fpp is from 1e-9 to 0.5";
@@ -145,9 +146,7 @@ seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
     struct seen_generations g;
     seen_status status = open_record(x, record, &now, &g);
     if (status != SEEN_OK || n == 0) return status;
-    status = seen_ask(x, &g, h, n, seen);
-    if (status == SEEN_OK && repeats) status = seen_ask_repeats(x, h, n, seen);
-    return status;
+    return seen_ask(x, &g, h, n, repeats, seen);
 }
 
 seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
@@ -201,8 +200,10 @@ static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
 static size_t compact(seen_key *items, size_t n, const bool *seen, size_t most)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n && kept < most; i++)
-        if (!seen[i]) items[kept++] = items[i];
+    for (size_t i = 0; i < n && kept < most; i++) {
+        items[kept] = items[i]; /* no branch: half of them are a surprise */
+        kept += !seen[i];
+    }
     return kept;
 }
 
