@@ -3,6 +3,7 @@
 #include "exposure/exposure.h"
 
 #include "base/alloc.h"
+#include "hash/siphash.h"
 
 #include <string.h>
 
@@ -122,15 +123,9 @@ seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
                                size_t n, uint64_t **h)
 {
     if (n && !items) return SEEN_INVALID;
-    seen_hash *whole = seen_room_for(x, &x->hashes, n * sizeof *whole);
-    if (!whole) return SEEN_NOMEM;
-    seen_hash_siphash13.many(x->secret, items, n, whole);
-    uint64_t *half = (uint64_t *)(void *)whole; /* never ahead of the reader */
-    for (size_t i = 0; i < n; i++) {
-        uint64_t low = whole[i].lo;
-        memcpy(&half[i], &low, sizeof low);
-    }
-    *h = half;
+    *h = seen_room_for(x, &x->hashes, n * sizeof **h);
+    if (!*h) return SEEN_NOMEM;
+    seen_siphash13_low(x->secret, items, n, *h);
     return SEEN_OK;
 }
 
