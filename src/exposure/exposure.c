@@ -221,9 +221,10 @@ seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
                                bool *fresh, seen_record *result)
 {
     uint64_t *h;
-    bool *seen;
+    bool *seen = NULL;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    seen_status status = fresh ? look_up(x, record, now, items, n, &h, &seen)
+                               : seen_exposure_hash(x, items, n, &h);
     if (status == SEEN_OK)
         status = seen_exposure_mark_all(
             x, record, &(struct seen_marks){now, h, n}, 1, result);
