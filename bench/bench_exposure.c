@@ -19,10 +19,10 @@
  *          is full (a new one begins)
  * take     10 of 200 candidates, half of them shown
  *
- * A round is one call for each of 64 users: their records, 0.6 MB of them with
- * 5000 items, come from the second cache. The contenders take turns. The limit
- * is the keyed hashing of the same items alone, of 128 bits as filters need it;
- * a record needs 64.
+ * A round is one call for each of 64 users. The contenders take turns, and the
+ * plain ids are 4.5 MB: records have left the nearer caches when it is their turn,
+ * as they have in a server. The limit is the keyed hashing of the same items
+ * alone, of 128 bits as filters need it; a record needs 64.
  */
 #include "seen_exposure.h"
 
