@@ -57,7 +57,8 @@ SEEN_INLINE uint64_t low_at(const struct view *v, uint64_t i)
     return low_from(v, i) & (((uint64_t)1 << v->l) - 1);
 }
 
-/* How many numbers have eight bytes to load from where their low part begins; the unary part lies behind, so all but the last few. */
+/* How many numbers have eight bytes to load from where their low part begins: the
+ * unary part lies behind, so all but the last few. */
 static uint64_t easy(const struct view *v, uint64_t n)
 {
     uint64_t bytes = v->low_bytes + v->high_bytes;

@@ -52,7 +52,7 @@ bool seen_sorted_ok(const struct seen_sorted *s);
 
 /* there[i] becomes true if number i of these, all below s->below, is in the list,
  * and stays what it was if not. The first wants them to ascend; the second makes
- * an index of the list first and is faster from some dozens up. */
+ * an index of the list first and is faster from about 16 up. */
 void seen_sorted_find(const struct seen_sorted *s, const uint64_t *values,
                       size_t n, bool *there);
 void seen_sorted_find_many(const struct seen_sorted *s, const uint64_t *values,
