@@ -14,13 +14,15 @@
  * rate     wrong answers of 1e7, against the binomial interval around the rate
  *          that the record predicts of itself
  * fresh    which of 200 candidates, half of them shown, are new; us for a call
- * mark     10 new items, with a newest generation that has room for just them
- *          (the dearest moment), and with one that is full (a new one begins)
+ * mark     10 new items, and which of them are new: with a newest generation
+ *          that has room for just them (the dearest moment), and with one that
+ *          is full (a new one begins)
  * take     10 of 200 candidates, half of them shown
  *
- * A round is one call for each of 64 users: their records, 0.6 MB of them with
- * 5000 items, come from the second cache. The contenders take turns. The limit
- * is the keyed hashing of the same items alone, in a call of its own.
+ * A round is one call for each of 64 users. The contenders take turns, and the
+ * plain ids are 4.5 MB: records have left the nearer caches when it is their turn,
+ * as they have in a server. The limit is the keyed hashing of the same items
+ * alone, of 128 bits as filters need it; a record needs 64.
  */
 #include "seen_exposure.h"
 
@@ -233,8 +235,8 @@ static size_t record_fresh(struct user *u, seen_key *items, size_t n)
 static void record_mark(struct user *u, const seen_key *items, size_t n)
 {
     seen_record after;
-    must(seen_exposure_mark(x, record_of(u), NOW + MOST_ITEMS, items, n, NULL,
-                            &after));
+    must(seen_exposure_mark(x, record_of(u), NOW + MOST_ITEMS, items, n,
+                            answers, &after));
 }
 
 static size_t record_take(struct user *u, seen_key *items, size_t n)

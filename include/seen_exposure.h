@@ -85,7 +85,7 @@ SEEN_API seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
                                          uint64_t now, seen_key *items,
                                          size_t n, size_t *fresh);
 
-/* fresh[i] (may be NULL): item i was new. */
+/* fresh[i]: item i was new. NULL if nobody wants to know: a third faster. */
 SEEN_API seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
                                         uint64_t now, const seen_key *items,
                                         size_t n, bool *fresh,

@@ -95,6 +95,53 @@ static void model_forget(struct model *m, uint64_t h)
     m->count = kept;
 }
 
+/* Newest first; 0 if only their fingerprints could decide. */
+static int gen_order(const struct model_gen *a, const struct model_gen *b)
+{
+    if (a->newest != b->newest) return a->newest > b->newest ? -1 : 1;
+    if (a->first != b->first) return a->first > b->first ? -1 : 1;
+    if (a->universe != b->universe) return a->universe < b->universe ? -1 : 1;
+    if (a->n != b->n) return a->n > b->n ? -1 : 1;
+    return 0;
+}
+
+/* Into `g`, if that has no more than it may or learns nothing new. */
+static bool gen_join(struct model_gen *g, const struct model_gen *other,
+                     size_t items)
+{
+    struct model_gen both = *g;
+    if (g->universe != other->universe) return false;
+    for (size_t i = 0; i < other->n; i++)
+        if (!gen_has(g, other->print[i]))
+            both.print[both.n++] = other->print[i];
+    if (both.n > items && both.n > g->n) return false;
+    if (other->first < both.first) both.first = other->first;
+    *g = both;
+    return true;
+}
+
+/* False: two generations cannot be told apart here. */
+static bool model_merge(struct model *m, const struct model *from,
+                        const seen_policy *p)
+{
+    static struct model out;
+    size_t i = 0, k = 0;
+    for (out.count = 0; i < m->count || k < from->count;) {
+        int order = i == m->count      ? 1
+                    : k == from->count ? -1
+                                       : gen_order(&m->gen[i], &from->gen[k]);
+        if (order == 0) return false;
+        const struct model_gen *next =
+            order < 0 ? &m->gen[i++] : &from->gen[k++];
+        if (out.count && gen_join(&out.gen[out.count - 1], next, p->items))
+            continue;
+        if (out.count == p->generations) break;
+        out.gen[out.count++] = *next;
+    }
+    *m = out;
+    return true;
+}
+
 /* ---- One user ----------------------------------------------------------- */
 
 struct user {
@@ -284,6 +331,24 @@ static void do_expire(struct user *u, uint64_t now)
     if (u->len) assert_memory_equal(twice.data, u->bytes, u->len);
 }
 
+/* What `from` knows comes to `u`, who forgets nothing that fits. */
+static void do_merge(struct user *u, const struct user *from, uint64_t now)
+{
+    static struct model mine, its;
+    const uint64_t time = model_time(&from->m, model_time(&u->m, now));
+    seen_record result;
+    mine = u->m;
+    its = from->m;
+    model_expire(&mine, &u->policy, time);
+    model_expire(&its, &u->policy, time);
+    if (!model_merge(&mine, &its, &u->policy)) return;
+    u->m = mine;
+    assert_int_equal(
+        seen_exposure_merge(u->x, record_of(u), record_of(from), now, &result),
+        SEEN_OK);
+    keep(u, result);
+}
+
 /* Clocks go on, stand, step back, jump, or are broken. */
 static uint64_t next_time(struct test_rng *r, uint64_t now, uint64_t ttl)
 {
@@ -314,44 +379,58 @@ static void change_policy(struct user *u, struct test_rng *r)
     u->policy = u->x->policy;
 }
 
+/* A user with two records, which live apart and meet now and then. */
+static void change_both(struct user *both, struct test_rng *r)
+{
+    change_policy(&both[0], r);
+    both[1].x = both[0].x;
+    both[1].policy = both[0].policy;
+}
+
 static void one_life(struct test_rng *r, uint64_t operations)
 {
-    static struct user u;
-    open_user(&u, (seen_policy){.items = 10, .generations = 3, .ttl = 1000});
-    change_policy(&u, r);
+    static struct user both[2];
+    open_user(&both[0], (seen_policy){0});
+    both[1] = (struct user){0};
+    change_both(both, r);
     uint64_t now = test_below(r, 1000000), ids = 20 + test_below(r, 300);
     for (uint64_t i = 0; i < operations; i++) {
+        struct user *u = &both[test_below(r, 4) == 0];
         struct batch b;
         fill(&b, r, ids);
-        now = next_time(r, now, u.policy.ttl);
+        now = next_time(r, now, u->policy.ttl);
         if (now > 1000000000000000) now = test_below(r, 2) ? now : 1;
         switch (test_below(r, 12)) {
         case 0:
-            do_take(&u, &b, now, test_below(r, 12));
+            do_take(u, &b, now, test_below(r, 12));
             break;
         case 1:
-            do_fresh(&u, &b, now);
+            do_fresh(u, &b, now);
             break;
         case 2:
             if (b.n > 3) b.n = 3;
-            do_forget(&u, &b, now);
+            do_forget(u, &b, now);
             break;
         case 3:
-            do_expire(&u, now);
+            do_expire(u, now);
             break;
         case 4:
-            if (test_below(r, 20) == 0) change_policy(&u, r);
+            if (test_below(r, 20) == 0)
+                change_both(both, r);
+            else
+                do_merge(u, &both[u == &both[0]], now);
             break;
         case 5:
         case 6:
-            check_asking(&u, &b, now);
+            check_asking(u, &b, now);
             break;
         default:
-            do_mark(&u, &b, now);
+            do_mark(u, &b, now);
         }
-        assert_same(&u, now);
+        assert_same(u, now);
     }
-    close_user(&u);
+    free(both[1].bytes);
+    close_user(&both[0]);
 }
 
 /* 5e5 operations in the quick run, 1e7 with the scale of --full. */
