@@ -23,7 +23,8 @@
  *            first mark is ttl / (generations - 1) old. It leaves when its newest
  *            mark is older than the ttl, or as the oldest of too many. So an item
  *            stays at least ttl after its last mark, unless newer ones push it
- *            out: the last items x (generations - 1) always stay.
+ *            out: policy.items of them for each ttl / (generations - 1) that it
+ *            leaves early.
  * Refresh    Marking an item again, seen or not, puts it into the newest
  *            generation as well, unless it is there. It then stays for a whole
  *            ttl from now, and takes its bytes twice until the older copy leaves.
