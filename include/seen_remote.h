@@ -4,10 +4,17 @@
  *     redis://[user:password@]host[:port][/db]?key=NAME
  *                a BF key of a Redis or Valkey server, or cluster, that has our
  *                module, RedisBloom or valkey-bloom
+ *     redis+plain://host/NAME
+ *                a filter in plain strings, for servers that load no modules: a
+ *                question reads one line of 64 bytes, an add sets its bits
+ *     redis+bitmap://host/NAME?bits=M
+ *                bit n of a string is the number n below M; keys are 8 bytes, as
+ *                those of seen_add_u64()
  *
  * Keys go out in batches, many in one pipeline. A question that could not be
  * asked has no answer: SEEN_IO, never "never". A filter that is not there is
- * SEEN_ABSENT, not an empty one: it may have been evicted or have expired. Adds
+ * SEEN_ABSENT, not an empty one: it may have been evicted or have expired; if a
+ * part of it is gone, SEEN_CORRUPT. (A bitmap that is not there is empty.) Adds
  * are repeated when a connection breaks; they do no harm twice.
  *
  * Threads: any number, on one handle.
@@ -40,12 +47,17 @@ SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
 SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
                                           size_t n, bool *fresh);
 
+/* All keys of it leave after so long, from now on; or at once. */
+SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms);
+SEEN_API seen_status seen_remote_delete(seen_remote *m);
+
 typedef struct seen_remote_info {
-    const char *system; /* who keeps it: "redis" */
-    uint64_t capacity;  /* keys it was made for */
-    uint64_t items;     /* keys in it */
+    const char *layout; /* "bf", "plain", "bitmap" */
+    uint64_t capacity;  /* keys it was made for; bitmap: its bound */
+    uint64_t items;     /* keys in it; plain: estimated */
+    double fpp;         /* promised up to the capacity; 0: not told */
     uint64_t bytes;
-    uint64_t layers;
+    uint64_t parts; /* layers of a BF key, strings of the others */
     uint64_t reserved[8];
 } seen_remote_info;
 

@@ -10,14 +10,15 @@
 static const seen_allocator system_memory;
 
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
-                           seen_store_report *r)
+                           bool key_in_path, seen_store_report *r)
 {
     uint64_t db = 0;
     *p = (struct seen_pool){0};
     pthread_mutex_init(&p->lock, NULL);
     seen_status status = seen_url_parse(rest, &p->url, r);
     if (status != SEEN_OK) return status;
-    if (p->url.path[0] && !seen_url_digits(p->url.path, 9999, &db))
+    bool is_db = !key_in_path || seen_url_param(&p->url, "key");
+    if (is_db && p->url.path[0] && !seen_url_digits(p->url.path, 9999, &db))
         return seen_report(r, SEEN_INVALID,
                            "URL: /%s is not the number of a database",
                            p->url.path);

@@ -22,10 +22,11 @@ struct seen_pool {
     char problem[256]; /* what went wrong last */
 };
 
-/* Of what follows the scheme; the path, if there is one, is the number of a
- * database. The parameters of connections count as used. */
+/* Of what follows the scheme. The path is the number of a database; or a key,
+ * where the caller takes one there and no parameter `key` is given. The
+ * parameters of connections count as used. */
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
-                           seen_store_report *r);
+                           bool key_in_path, seen_store_report *r);
 /* Also of one that could not be opened. */
 void seen_pool_close(struct seen_pool *p);
 

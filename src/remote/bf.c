@@ -56,19 +56,14 @@ static void add_word(struct call *c, const char *word)
 
 static seen_status strange(seen_remote *m, const char *name)
 {
-    seen_store_report r = {0};
-    seen_report(&r, SEEN_CORRUPT, "the reply to %s is not what was expected",
-                name);
-    seen_pool_tell(&m->pool, &r);
-    return SEEN_CORRUPT;
+    return seen_remote_say(m, SEEN_CORRUPT,
+                           "the reply to %s is not what was expected", name);
 }
 
 static seen_status absent(seen_remote *m)
 {
-    seen_store_report r = {0};
-    seen_report(&r, SEEN_ABSENT, "%.100s: no such key on the server", m->key);
-    seen_pool_tell(&m->pool, &r);
-    return SEEN_ABSENT;
+    return seen_remote_say(m, SEEN_ABSENT, "%.100s: no such key on the server",
+                           m->key);
 }
 
 static seen_status read_answers(seen_remote *m, const struct call *c, size_t n,
@@ -79,12 +74,8 @@ static seen_status read_answers(seen_remote *m, const struct call *c, size_t n,
         return strange(m, c->argv[0]);
     for (size_t i = 0; i < n; i++) {
         const redisReply *e = reply->element[i];
-        if (e->type == REDIS_REPLY_ERROR) { /* a full filter says it here */
-            seen_store_report r = {0};
-            seen_report(&r, SEEN_FULL, "%.200s", e->str);
-            seen_pool_tell(&m->pool, &r);
-            return SEEN_FULL;
-        }
+        if (e->type == REDIS_REPLY_ERROR) /* a full filter says it here */
+            return seen_remote_say(m, SEEN_FULL, "%.200s", e->str);
         if (e->type != REDIS_REPLY_INTEGER) return strange(m, c->argv[0]);
         if (out) out[i] = e->integer != 0;
     }
@@ -144,26 +135,23 @@ static seen_status insert(seen_remote *m, const seen_key *keys, size_t n,
 
 static seen_status exists(seen_remote *m, bool *there)
 {
-    struct call c;
-    begin(&c, m, "EXISTS");
-    seen_status status = seen_pool_run(&m->pool, &c.k, 1);
-    if (status == SEEN_OK) *there = c.k.reply->integer != 0;
-    seen_redis_done(&c.k, 1);
+    const char *argv[] = {"EXISTS", m->key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK) *there = k.reply->integer != 0;
+    seen_redis_done(&k, 1);
     return status;
 }
 
 static seen_status reserve(seen_remote *m, const seen_spec *spec)
 {
     char fpp[32], items[24];
-    struct call c;
-    begin(&c, m, "BF.RESERVE");
+    const char *argv[] = {"BF.RESERVE", m->key, fpp, items};
+    struct seen_command k;
     snprintf(fpp, sizeof fpp, "%.17g", spec->fpp);
     snprintf(items, sizeof items, "%llu", (unsigned long long)spec->items);
-    add_word(&c, fpp);
-    add_word(&c, items);
-    c.k.repeatable = false;
-    seen_status status = seen_pool_run(&m->pool, &c.k, 1);
-    seen_redis_done(&c.k, 1);
+    seen_status status = seen_remote_do(m, &k, 4, argv, false);
+    seen_redis_done(&k, 1);
     return status;
 }
 
@@ -191,7 +179,7 @@ static void read_field(const char *name, long long value,
     } fields[] = {
         {"Capacity", offsetof(seen_remote_info, capacity)},
         {"Size", offsetof(seen_remote_info, bytes)},
-        {"Number of filters", offsetof(seen_remote_info, layers)},
+        {"Number of filters", offsetof(seen_remote_info, parts)},
         {"Number of items inserted", offsetof(seen_remote_info, items)},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -202,23 +190,22 @@ static void read_field(const char *name, long long value,
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
-    struct call c;
+    const char *argv[] = {"BF.INFO", m->key};
+    struct seen_command k;
     bool there = false;
     seen_status status = exists(m, &there);
     if (status != SEEN_OK) return status;
     if (!there) return absent(m);
-    begin(&c, m, "BF.INFO");
-    status = seen_pool_run(&m->pool, &c.k, 1);
-    if (status == SEEN_OK && c.k.reply->type != REDIS_REPLY_ARRAY)
+    status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK && k.reply->type != REDIS_REPLY_ARRAY)
         status = strange(m, "BF.INFO");
-    info->system = "redis";
-    for (size_t i = 0; status == SEEN_OK && i + 1 < c.k.reply->elements;
-         i += 2) {
-        const redisReply *name = c.k.reply->element[i];
+    info->layout = "bf";
+    for (size_t i = 0; status == SEEN_OK && i + 1 < k.reply->elements; i += 2) {
+        const redisReply *name = k.reply->element[i];
         if (name->str)
-            read_field(name->str, c.k.reply->element[i + 1]->integer, info);
+            read_field(name->str, k.reply->element[i + 1]->integer, info);
     }
-    seen_redis_done(&c.k, 1);
+    seen_redis_done(&k, 1);
     return status;
 }
 

@@ -658,7 +658,7 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
     struct remote *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->head.ops = &ops;
-    seen_status status = seen_pool_open(&m->pool, where, r);
+    seen_status status = seen_pool_open(&m->pool, where, false, r);
     if (status == SEEN_OK) status = read_url(m, r);
     if (status == SEEN_OK && options->secret)
         status = seen_report(r, SEEN_INVALID,
