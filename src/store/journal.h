@@ -38,6 +38,7 @@ struct seen_replayed {
     uint64_t frames;   /* handed on */
     uint64_t torn;     /* bytes at the end that were no whole frame */
     uint64_t segments; /* there are, or were a moment ago */
+    uint64_t gone; /* of them: a writer dropped them before they were read */
     char problem[192]; /* SEEN_CORRUPT, SEEN_IO: what and where */
 };
 
@@ -53,7 +54,7 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
 /* ---- Writing ------------------------------------------------------------ */
 
 /* Continue behind sequence `last`: what lies after it is cut off or removed
- * first. `epoch`: differs from that of any earlier writer of this path. */
+ * first, what lies before it is on disk. `epoch`: differs from that of any earlier writer of this path. */
 seen_status seen_journal_open(seen_journal **j, const char *path, uint64_t id,
                               uint64_t epoch, uint64_t last);
 /* Does not commit. */
