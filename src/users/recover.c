@@ -140,14 +140,31 @@ static seen_status settle_everybody(struct seen_local *l)
     return status;
 }
 
+/* Those who are at hand follow another policy. */
+static seen_status retrain_workers(struct seen_local *l)
+{
+    if (!l->one_view) { /* new ones will */
+        seen_workers_free(l);
+        return SEEN_OK;
+    }
+    seen_status status = SEEN_OK; /* the one, whose view has to stay */
+    for (struct seen_worker *w = l->idle; w && status == SEEN_OK; w = w->next) {
+        seen_exposure *x;
+        status = seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL);
+        if (status != SEEN_OK) break;
+        seen_exposure_free(w->x);
+        w->x = x;
+    }
+    return status;
+}
+
 static seen_status change_policy(struct seen_local *l, const seen_policy *p)
 {
     if (same_policy(&l->meta.policy, p)) return SEEN_OK;
     seen_status status = settle_everybody(l);
     if (status != SEEN_OK) return status;
-    if (!l->one_view) seen_workers_free(l); /* they follow the old one */
     l->meta.policy = *p;
-    return SEEN_OK;
+    return retrain_workers(l);
 }
 
 static void put_policy(const seen_policy *p, uint8_t out[POLICY])
@@ -208,6 +225,9 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
     if (l->meta.journaled && out.segments == 0)
         return seen_report(r, SEEN_CORRUPT,
                            "its journal (seen.journal-...) is missing");
+    if (out.gone) /* what it held is on the shelf, but not in our view of it */
+        return seen_report(r, SEEN_CORRUPT,
+                           "its journal was dropped meanwhile");
     *last = out.last;
     if (r) {
         r->recovered = l->meta.journaled;
@@ -339,11 +359,12 @@ static seen_status read_tail(struct seen_local *l, seen_store_report *r)
     uint64_t last;
     seen_status status;
     struct seen_meta after;
+    status = l->ops->meta(l->shelf, &l->meta, r);
+    if (status != SEEN_OK) return status;
     l->one_view = true;
     struct seen_worker *w = seen_worker_take(l, &status);
     if (!w) return status;
-    status = l->ops->meta(l->shelf, &l->meta, r);
-    if (status == SEEN_OK) status = l->ops->wake(w->view);
+    status = l->ops->wake(w->view);
     if (status == SEEN_OK) l->ops->hold(w->view);
     seen_worker_return(l, w);
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, r);

@@ -509,7 +509,7 @@ static void takes_are_one_step(void **state)
         seen_users *u = open_store(
             stores[s], (seen_users_options){.mode = SEEN_STORE_DURABLE,
                                             .create = true,
-                                            .checkpoint_bytes = 6000});
+                                            .checkpoint_bytes = 1000});
         struct taker t[THREADS];
         for (size_t i = 0; i < THREADS; i++) {
             t[i] = (struct taker){.u = u, .seed = 820 + i, .given = given};
@@ -726,15 +726,18 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     const char *dir = fresh_dir();
     in_child(two_policies, dir);
     in_child(another_policy, dir);
-    seen_users *u =
-        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
-    seen_exposure_info info;
-    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
-    assert_int_equal(info.generations, 3);
-    assert_int_equal(info.generation[2].items, 3);
-    assert_int_equal(info.generation[1].items, 2);
-    assert_int_equal(info.generation[0].items, 1);
-    seen_users_close(u);
+    seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_STORE_WRITE}};
+    for (size_t i = 0; i < 2; i++) {
+        seen_users *u = open_store(dir, ways[i]);
+        seen_exposure_info info;
+        assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info),
+                         SEEN_OK);
+        assert_int_equal(info.generations, 3);
+        assert_int_equal(info.generation[2].items, 3);
+        assert_int_equal(info.generation[1].items, 2);
+        assert_int_equal(info.generation[0].items, 1);
+        seen_users_close(u);
+    }
 }
 
 /* ---- Errors ------------------------------------------------------------- */
