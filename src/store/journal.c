@@ -616,6 +616,14 @@ seen_status seen_journal_drop(seen_journal *j, uint64_t sequence)
     return status;
 }
 
+bool seen_journal_failed(seen_journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    bool failed = j->failed;
+    pthread_mutex_unlock(&j->lock);
+    return failed;
+}
+
 uint64_t seen_journal_bytes(const seen_journal *j)
 {
     return j->end;

@@ -72,13 +72,15 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
 seen_status seen_journal_commit(seen_journal *j, uint64_t sequence);
 
 /* What was appended so far is on disk, and what comes goes into a new segment.
- * Not while another thread appends. */
+ * If there is no room for one, the old one goes on. Not while another thread
+ * appends. */
 seen_status seen_journal_cut(seen_journal *j);
 
 /* Frames up to `sequence` are part of the file itself, durably: remove the
  * segments that hold no later ones, except the open one. */
 seen_status seen_journal_drop(seen_journal *j, uint64_t sequence);
 
+bool seen_journal_failed(seen_journal *j); /* a sync has: nothing helps */
 uint64_t seen_journal_bytes(const seen_journal *j); /* in the open segment */
 uint64_t seen_journal_last(const seen_journal *j);  /* number appended last */
 

@@ -108,6 +108,7 @@ struct seen_local {
     bool has_thread, stop, due, running;
 
     atomic_bool failed; /* no more changes */
+    atomic_bool stuck;  /* the last checkpoint did not succeed */
     pthread_mutex_t telling;
     char problem[256];
     int problem_errno;
@@ -134,6 +135,9 @@ seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
                                struct seen_user *u, bool *changed,
                                seen_record *record);
 
+/* A record that cannot be read is its user's trouble alone. */
+bool seen_local_damaged(seen_status status);
+
 /* Changes as bytes, in frames of the journal: see local.c. */
 #define SEEN_FRAME_CHANGES 1
 #define SEEN_FRAME_POLICY  2
@@ -141,9 +145,10 @@ seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
 seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
                             size_t len, size_t *used, uint64_t *items);
 
-/* The store is done for until it is opened again; says so. */
+/* The store is done for until it is opened again; says so. `why` "": as the
+ * status or errno has it. */
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what);
+                            const char *what, const char *why);
 
 extern const struct seen_users_ops seen_local_ops;
 

@@ -62,7 +62,8 @@ struct seen_shelf_ops {
     void (*sizes)(void *shelf, uint64_t *users, uint64_t *bytes);
     /* Into a directory that is there; on disk when it returns. */
     seen_status (*copy)(void *shelf, const char *dir);
-    /* The last thing that went wrong, as a sentence; "" if nothing has. */
+    /* What went wrong in the last transaction, as a sentence; "" if nothing
+     * did, or nothing is known. */
     const char *(*problem)(void *shelf);
 };
 

@@ -375,8 +375,8 @@ static seen_status copy(void *shelf, const char *dir)
 
 static const char *problem(void *shelf)
 {
-    (void)shelf;
-    return "";
+    const struct sim_shelf *s = shelf;
+    return s->failed ? "a fault was wanted" : "";
 }
 
 const struct seen_shelf_ops sim_shelf_ops = {
