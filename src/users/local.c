@@ -511,8 +511,9 @@ static seen_status choose(struct errand *e, struct seen_shard *shard,
     bool *seen = (bool *)e->w->answers.at + j->answers;
     seen_status status = settle_active(e->l, e->w, shard, u);
     if (e->what == FORGET_USER) {
-        r->taken = status != SEEN_OK || u->record_len > 0;
-        return SEEN_OK; /* also if it is damaged */
+        bool damaged = seen_local_damaged(status); /* that is what helps then */
+        r->taken = damaged || u->record_len > 0;
+        return damaged ? SEEN_OK : status;
     }
     if (status == SEEN_OK)
         status = seen_exposure_seen(e->w->x, record_of(u), e->now, h, r->n,

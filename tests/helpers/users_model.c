@@ -78,6 +78,19 @@ static seen_status acknowledged(struct users_model *m, seen_status status)
     return status;
 }
 
+/* The store's part of a step. */
+static seen_status told(struct users_model *m, seen_status status)
+{
+    if (m->around) m->around(false);
+    return status;
+}
+
+static seen_users *store(struct users_model *m, seen_users *u)
+{
+    if (m->around) m->around(true);
+    return u;
+}
+
 /* ---- Requests ----------------------------------------------------------- */
 
 struct request {
@@ -138,8 +151,8 @@ static seen_status mark(struct users_model *m, seen_users *u, struct request *q)
 {
     expect_mark(m, q);
     seen_status status =
-        seen_users_mark(u, model_name(q->user), m->now, q->items, q->n,
-                        q->asks ? q->fresh : NULL);
+        told(m, seen_users_mark(store(m, u), model_name(q->user), m->now,
+                                q->items, q->n, q->asks ? q->fresh : NULL));
     if (status == SEEN_OK) check_mark(q);
     return acknowledged(m, status);
 }
@@ -148,8 +161,9 @@ static seen_status take(struct users_model *m, seen_users *u, struct request *q)
 {
     size_t taken;
     expect_take(m, q);
-    seen_status status = seen_users_take(u, model_name(q->user), m->now,
-                                         q->items, q->n, q->count, &taken);
+    seen_status status =
+        told(m, seen_users_take(store(m, u), model_name(q->user), m->now,
+                                q->items, q->n, q->count, &taken));
     if (status == SEEN_OK) check_take(q, taken);
     return acknowledged(m, status);
 }
@@ -163,7 +177,8 @@ static seen_status forget(struct users_model *m, seen_users *u,
                      SEEN_OK);
     push(m, q->user, r);
     return acknowledged(
-        m, seen_users_forget(u, model_name(q->user), m->now, q->items, q->n));
+        m, told(m, seen_users_forget(store(m, u), model_name(q->user), m->now,
+                                     q->items, q->n)));
 }
 
 static seen_status forget_user(struct users_model *m, seen_users *u,
@@ -172,7 +187,8 @@ static seen_status forget_user(struct users_model *m, seen_users *u,
     bool known, nothing = last(m, user).len == 0;
     push(m, user, (seen_record){0});
     seen_status status =
-        seen_users_forget_user(u, model_name(user), m->now, &known);
+        told(m, seen_users_forget_user(store(m, u), model_name(user), m->now,
+                                       &known));
     if (status == SEEN_OK && nothing) assert_false(known);
     return acknowledged(m, status);
 }
@@ -221,8 +237,9 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
                                     .count = q[i].count,
                                     .fresh = q[i].asks ? q[i].fresh : NULL};
     }
-    seen_status status = takes ? seen_users_take_many(u, m->now, r, REQUESTS)
-                               : seen_users_mark_many(u, m->now, r, REQUESTS);
+    seen_status status =
+        told(m, (takes ? seen_users_take_many : seen_users_mark_many)(
+                    store(m, u), m->now, r, REQUESTS));
     for (size_t i = 0; i < REQUESTS; i++) {
         if (status != SEEN_OK)
             doubt(m, &before, q[i].user, q, takes);
@@ -258,11 +275,12 @@ seen_status model_step(struct users_model *m, seen_users *u)
                                       : model_policies[1].ttl + 1000;
     switch (test_below(&m->rng, 20)) {
     case 0:
-        return whole(m, seen_users_sync(u));
+        return whole(m, told(m, seen_users_sync(store(m, u))));
     case 1:
         return test_below(&m->rng, 3)
                    ? SEEN_OK
-                   : whole(m, seen_users_sweep(u, m->now, NULL));
+                   : whole(m, told(m, seen_users_sweep(store(m, u), m->now,
+                                                       NULL)));
     case 2:
         return forget_user(m, u, q.user);
     case 3:

@@ -46,6 +46,8 @@ struct users_model {
     seen_exposure *x[2];
     struct model_user user[MODEL_USERS];
     uint64_t changes;
+    void (*around)(bool inside); /* may be NULL: before and after each call of
+                                    the store by model_step(), model_mark() */
 };
 
 extern const seen_policy model_policies[2];
