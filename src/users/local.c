@@ -192,7 +192,8 @@ static seen_status pay(struct seen_local *l, struct seen_worker *w,
 
 bool seen_local_damaged(seen_status status)
 {
-    return status == SEEN_CORRUPT || status == SEEN_MISMATCH;
+    return status == SEEN_CORRUPT || status == SEEN_MISMATCH ||
+           status == SEEN_NEWER;
 }
 
 static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
@@ -624,7 +625,8 @@ static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
         if (asks(e, j)) answers += r[i].n;
         start[seen_shard_of(e->l, j->hash) - e->l->shards + 1]++;
     }
-    if (!need(&w->answers, answers * sizeof(bool))) return SEEN_NOMEM;
+    /* One more: there is something to point to when there is none. */
+    if (!need(&w->answers, (answers + 1) * sizeof(bool))) return SEEN_NOMEM;
     for (size_t i = 0; i < SEEN_SHARDS; i++)
         start[i + 1] += start[i];
     for (size_t i = 0; i < n; i++) {
