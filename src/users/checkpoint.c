@@ -80,6 +80,7 @@ static void freeze(struct seen_local *l, struct frozen *f)
         if (s->frozen.lowest < f->lowest) f->lowest = s->frozen.lowest;
     }
     atomic_store(&l->bytes, 0);
+    atomic_store(&l->writing, UINT64_MAX); /* not even begun */
     pthread_mutex_lock(&l->log);
     l->journaled = 0;
     pthread_mutex_unlock(&l->log);
@@ -192,6 +193,7 @@ static seen_status write_all(struct seen_local *l, struct seen_worker *w,
     sweep->status = SEEN_OK;
     seen_status status = l->ops->begin(l->shelf);
     if (status != SEEN_OK) return status;
+    atomic_store(&l->writing, l->ops->number(l->shelf));
     status = write_users(l, w, f);
     if (status == SEEN_OK && sweep->left) status = sweep_shelf(sweep);
     if (status == SEEN_OK)

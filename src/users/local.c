@@ -202,7 +202,11 @@ static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
     seen_record record;
     if (u->known && !u->owed_len) return SEEN_OK;
     seen_status status = wake(l, w);
-    if (status == SEEN_OK) status = pay(l, w, u, &record);
+    if (status != SEEN_OK) return status;
+    if (!u->known && l->ops->sees(w->view) >= atomic_load(&l->writing))
+        status = from_shelf(l, w, name_of(u), &record); /* it has been paid */
+    else
+        status = pay(l, w, u, &record);
     if (status == SEEN_OK && !seen_table_settle(&shard->frozen, u, record))
         status = SEEN_NOMEM;
     doze(l, w);

@@ -22,6 +22,11 @@
  *              user there who is not known yet is looked up in the frozen one
  *     drop     the frozen table; the journal's segments up to S
  *
+ * Between write and drop, a frozen user is on the shelf with everything paid, and
+ * in the table as he was before. Whoever comes then must not pay again: a view
+ * knows which transaction it sees, and if it is the one that wrote him, what it
+ * sees is the record.
+ *
  * After a crash the shelf holds everything up to the S that it says, and the
  * frames behind S are owed to the users in them: no change is lost, none is made
  * twice. Frames say user, hashes and time; so no clock is read, and nothing is
@@ -97,7 +102,9 @@ struct seen_local {
                               view stays as it was when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
 
-    pthread_mutex_t checkpoint; /* whoever makes one */
+    pthread_mutex_t checkpoint;   /* whoever makes one */
+    atomic_uint_fast64_t writing; /* the transaction that the frozen table is
+                                     written in */
     struct seen_meta meta;
     uint8_t swept[SEEN_USER_MOST]; /* how far old users were looked for */
     size_t swept_len;

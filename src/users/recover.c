@@ -70,6 +70,7 @@ static struct seen_local *make(const seen_users_options *options)
     l->options = *options;
     set_defaults(&l->options);
     l->lock_fd = -1;
+    l->writing = UINT64_MAX;
     pthread_mutex_t *locks[] = {&l->log,        &l->pool, &l->alone,
                                 &l->checkpoint, &l->gate, &l->telling};
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)

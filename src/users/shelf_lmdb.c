@@ -298,6 +298,11 @@ static seen_status view_wake(void *view)
     return status_of(rc);
 }
 
+static uint64_t view_sees(void *view)
+{
+    return mdb_txn_id(((struct view *)view)->txn);
+}
+
 static uint32_t crc_of(seen_key user, const void *record, size_t len)
 {
     return seen_crc32c(seen_crc32c(0, user.data, user.len), record, len);
@@ -357,6 +362,11 @@ static seen_status begin(void *shelf)
     struct shelf *s = shelf;
     s->problem[0] = '\0';
     return noted(s, mdb_txn_begin(s->env, NULL, 0, &s->txn));
+}
+
+static uint64_t number(void *shelf)
+{
+    return mdb_txn_id(((struct shelf *)shelf)->txn);
 }
 
 static seen_status put(void *shelf, seen_key user, seen_record record)
@@ -450,10 +460,12 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .view_free = view_free,
     .wake = view_wake,
     .sleep = view_sleep,
+    .sees = view_sees,
     .hold = view_hold,
     .get = view_get,
     .each = view_each,
     .begin = begin,
+    .number = number,
     .put = put,
     .commit = commit,
     .abort = shelf_abort,

@@ -142,12 +142,16 @@ static void cut_power(void *ctx, const char *call)
 {
     (void)ctx;
     run.call = call;
+    /* Others may be asking in between; who asks settles, so not always. */
+    if (run.users && test_below(&run.rng, 2) &&
+        (strcmp(call, "begin") == 0 || strcmp(call, "after commit") == 0))
+        model_check(&run.w.model, run.users, false);
     bool killed = test_below(&run.rng, 4) == 0;
     struct world next = after(&run.w, killed);
     enter(&next);
     if (killed || test_below(&run.rng, 4) == 0) {
         sim_on_call(next.disk, cut_again, &next);
-        sim_shelf_on_commit(next.shelf, cut_again, &next);
+        sim_shelf_on_step(next.shelf, cut_again, &next);
     }
     use_what_is_left(&next);
     leave(&next);
@@ -161,7 +165,7 @@ static void cut_power(void *ctx, const char *call)
 static void watch(bool on)
 {
     sim_on_call(run.w.disk, on ? cut_power : NULL, NULL);
-    sim_shelf_on_commit(run.w.shelf, on ? cut_power : NULL, NULL);
+    sim_shelf_on_step(run.w.shelf, on ? cut_power : NULL, NULL);
 }
 
 /* Another process goes on with what this one has left lying there. */
@@ -170,6 +174,7 @@ static void die(void)
     watch(false);
     struct world next = after(&run.w, true);
     seen_users_close(run.users);
+    run.users = NULL;
     leave(&run.w);
     run.w = next;
     enter(&run.w);
@@ -188,7 +193,9 @@ static void one_life(int life)
         policy = &model_policies[m->policy];
         if (!run.w.made) m->policy_before = m->policy;
     }
-    explain(open_users(&run.users, mode, false, true, policy, &r), &r);
+    seen_users *u;
+    explain(open_users(&u, mode, false, true, policy, &r), &r);
+    run.users = u;
     run.w.made = true;
     model_settled(m); /* it was replayed, and is on disk */
     for (int i = 0; i < STEPS; i++) {
@@ -203,6 +210,7 @@ static void one_life(int life)
         die();
     } else {
         assert_int_equal(seen_users_close(run.users), SEEN_OK);
+        run.users = NULL;
         model_settled(m);
     }
 }

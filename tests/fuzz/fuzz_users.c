@@ -157,6 +157,19 @@ static seen_status fine(void *any)
     return SEEN_OK;
 }
 
+/* Nobody ever sees a transaction. */
+static uint64_t zero(void *view)
+{
+    (void)view;
+    return 0;
+}
+
+static uint64_t one(void *shelf)
+{
+    (void)shelf;
+    return 1;
+}
+
 static seen_status meta(void *shelf, struct seen_meta *out,
                         seen_store_report *r)
 {
@@ -179,12 +192,12 @@ static seen_status get(void *view, seen_key user, seen_record *record)
 
 static seen_status
 each(void *view, const seen_key *after,
-     bool (*one)(void *ctx, seen_key user, seen_record record), void *ctx)
+     bool (*each_one)(void *ctx, seen_key user, seen_record record), void *ctx)
 {
     (void)view;
     if (disk.record_len && !after)
-        one(ctx, (seen_key){"a", 1},
-            (seen_record){disk.record, disk.record_len});
+        each_one(ctx, (seen_key){"a", 1},
+                 (seen_record){disk.record, disk.record_len});
     return SEEN_OK;
 }
 
@@ -225,10 +238,12 @@ static const struct seen_shelf_ops fake_shelf = {.there = there,
                                                  .view_free = nothing,
                                                  .wake = fine,
                                                  .sleep = nothing,
+                                                 .sees = zero,
                                                  .hold = nothing,
                                                  .get = get,
                                                  .each = each,
                                                  .begin = fine,
+                                                 .number = one,
                                                  .put = put,
                                                  .commit = commit,
                                                  .abort = nothing,

@@ -17,6 +17,7 @@ struct entry {
 /* What one transaction has left. */
 struct version {
     uint64_t users; /* of this version: the shelf, views, a transaction */
+    uint64_t number;
     uint8_t meta[SEEN_META_SIZE];
     bool has_meta;
     struct entry *at; /* by name */
@@ -151,8 +152,8 @@ struct sim_shelf *sim_shelf_after(const struct sim_shelf *s, bool newer)
     return after;
 }
 
-void sim_shelf_on_commit(struct sim_shelf *s,
-                         void (*hook)(void *ctx, const char *call), void *ctx)
+void sim_shelf_on_step(struct sim_shelf *s,
+                       void (*hook)(void *ctx, const char *call), void *ctx)
 {
     s->hook = hook;
     s->ctx = ctx;
@@ -249,6 +250,13 @@ static seen_status view_wake(void *view)
     return SEEN_OK;
 }
 
+static uint64_t view_sees(void *view)
+{
+    const struct view *v = view;
+    assert_non_null(v->version);
+    return v->version->number;
+}
+
 static void view_hold(void *view)
 {
     struct view *v = view;
@@ -299,13 +307,27 @@ static bool fails(struct sim_shelf *s)
     return true;
 }
 
+static void tell(struct sim_shelf *s, const char *when)
+{
+    if (s->hook) s->hook(s->ctx, when);
+}
+
 static seen_status begin(void *shelf)
 {
     struct sim_shelf *s = shelf;
     assert_null(s->next);
     if (fails(s)) return SEEN_IO;
+    tell(s, "begin");
     s->next = copy_version(s->now);
+    s->next->number++;
     return SEEN_OK;
+}
+
+static uint64_t number(void *shelf)
+{
+    const struct sim_shelf *s = shelf;
+    assert_non_null(s->next);
+    return s->next->number;
 }
 
 static seen_status put(void *shelf, seen_key user, seen_record record)
@@ -323,11 +345,6 @@ static void shelf_abort(void *shelf)
     assert_non_null(s->next);
     drop_version(s->next);
     s->next = NULL;
-}
-
-static void tell(struct sim_shelf *s, const char *when)
-{
-    if (s->hook) s->hook(s->ctx, when);
 }
 
 static seen_status commit(void *shelf, const struct seen_meta *m)
@@ -388,10 +405,12 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .view_free = view_free,
     .wake = view_wake,
     .sleep = view_sleep,
+    .sees = view_sees,
     .hold = view_hold,
     .get = view_get,
     .each = view_each,
     .begin = begin,
+    .number = number,
     .put = put,
     .commit = commit,
     .abort = shelf_abort,

@@ -31,9 +31,10 @@ struct sim_shelf *sim_shelf_install(struct sim_shelf *s);
  * commit, the transaction is there. */
 struct sim_shelf *sim_shelf_after(const struct sim_shelf *s, bool newer);
 
-/* Call `hook` twice for each commit: when it may be on disk, and when it is. */
-void sim_shelf_on_commit(struct sim_shelf *s,
-                         void (*hook)(void *ctx, const char *call), void *ctx);
+/* Call `hook` with "begin" before each transaction, with "during commit" when it
+ * may be on disk, and with "after commit" when it is. */
+void sim_shelf_on_step(struct sim_shelf *s,
+                       void (*hook)(void *ctx, const char *call), void *ctx);
 
 /* The nth begin, put or commit from now on fails with SEEN_IO and EIO; 0: none.
  * `landed`: if it is a commit, the transaction is there all the same. */
