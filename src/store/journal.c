@@ -634,6 +634,14 @@ uint64_t seen_journal_last(const seen_journal *j)
     return j->last;
 }
 
+seen_status seen_journal_there(const char *path, bool *there)
+{
+    struct listing l;
+    seen_status status = list_segments(path, &l);
+    *there = l.n > 0;
+    return status;
+}
+
 seen_status seen_journal_remove(const char *path)
 {
     struct listing l;

@@ -84,6 +84,9 @@ bool seen_journal_failed(seen_journal *j); /* a sync has: nothing helps */
 uint64_t seen_journal_bytes(const seen_journal *j); /* in the open segment */
 uint64_t seen_journal_last(const seen_journal *j);  /* number appended last */
 
+/* Are there segments of a path, whosoever they are? */
+seen_status seen_journal_there(const char *path, bool *there);
+
 /* Remove all segments of a path, whosoever they are. */
 seen_status seen_journal_remove(const char *path);
 

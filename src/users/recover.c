@@ -240,14 +240,15 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
 
 /* ---- Opening ------------------------------------------------------------ */
 
-static seen_status lock_writer(struct seen_local *l, seen_store_report *r)
+/* seen.lock of a directory, ours alone until the descriptor is closed. */
+static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
 {
-    char *path = joined(l->dir, "seen.lock");
+    char *path = joined(dir, "seen.lock");
     if (!path) return SEEN_NOMEM;
-    l->lock_fd = seen_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+    *fd = seen_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     free(path);
-    if (l->lock_fd < 0) return seen_report_io(r, "seen.lock");
-    seen_status status = seen_io_lock(l->lock_fd);
+    if (*fd < 0) return seen_report_io(r, "seen.lock");
+    seen_status status = seen_io_lock(*fd);
     if (status == SEEN_BUSY)
         return seen_report(r, status, "another program is changing it");
     return status == SEEN_OK ? status : seen_report_io(r, "lock");
@@ -290,6 +291,13 @@ static seen_status found_store(struct seen_local *l,
     if (users)
         return seen_report(r, SEEN_CORRUPT,
                            "holds users, but not what a store says of itself");
+    bool journal;
+    if (seen_journal_there(l->journal_path, &journal) != SEEN_OK)
+        return seen_report_io(r, "look for a journal");
+    if (journal)
+        return seen_report(
+            r, SEEN_CORRUPT,
+            "a journal is there, but data.mdb is missing or new");
     if (seen_random_key(id) != SEEN_OK) return seen_report_io(r, "random");
     l->meta.id = seen_get_le64(id) | 1;
     l->meta.policy = seen_policy_filled(o->policy);
@@ -337,7 +345,7 @@ static seen_status open_to_write(struct seen_local *l,
     seen_status status = make_dir(l, o->create, r);
     if (status == SEEN_OK && !o->create && !l->ops->there(l->dir))
         status = SEEN_ABSENT;
-    if (status == SEEN_OK) status = lock_writer(l, r);
+    if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, r);
     if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, true, r);
     if (status != SEEN_OK) return status;
     status = l->ops->meta(l->shelf, &l->meta, r);
@@ -562,8 +570,10 @@ seen_status seen_recover_backup(struct seen_users *u, const char *dir,
     char *beside = trimmed(dir, ".seen-new");
     if (!beside) return SEEN_NOMEM;
     seen_status status = SEEN_OK;
+    int lock = -1;
     if (seen_os->mkdir(beside, 0777) != 0 && errno != EEXIST)
         status = seen_report_io(r, "make directory");
+    if (status == SEEN_OK) status = lock_dir(beside, &lock, r);
     bool again = status == SEEN_OK;
     for (int i = 0; again && i < ATTEMPTS; i++) {
         seen_report_begin(r);
@@ -577,6 +587,7 @@ seen_status seen_recover_backup(struct seen_users *u, const char *dir,
         status = seen_report_io(r, "rename");
     if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
         status = seen_report_io(r, "sync directory");
+    seen_io_close(lock);
     free(beside);
     return status;
 }

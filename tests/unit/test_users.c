@@ -658,6 +658,20 @@ static void backups_have_everything(void **state)
     seen_users_close(u);
 }
 
+/* A journal without its store is not to be thrown away. */
+static void a_store_that_lost_its_file_is_not_founded_anew(void **state)
+{
+    (void)state;
+    char dir[512], file[600];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    in_child(mark_and_die, dir);
+    snprintf(file, sizeof file, "%s/data.mdb", dir);
+    unlink(file);
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
+    assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
+}
+
 /* ---- Policy and secret -------------------------------------------------- */
 
 static void policies_change_and_secrets_do_not(void **state)
@@ -907,6 +921,7 @@ int main(void)
         cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
         cmocka_unit_test(there_is_one_writer),
         cmocka_unit_test(backups_have_everything),
+        cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
         cmocka_unit_test(policies_change_and_secrets_do_not),
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),
