@@ -1,0 +1,579 @@
+/*
+ * test_dialects.c - filters that other systems wrote: read, asked, rebuilt and
+ * written again.
+ *
+ * For every directory of tests/vectors: all keys are "maybe", every stranger
+ * gets the answer that the original gave, its false positives included; what is
+ * exported is what was imported; a filter made of the same keys by the
+ * original's own formulas is the same bytes. Then the same bytes with something
+ * wrong with them: any cut and any change gives an error or a filter that can be
+ * used, and takes no more memory than there are bytes.
+ */
+#include "seen.h"
+
+#include "helpers/harness.h"
+#include "helpers/vectors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const vectors[] = {
+    "leveldb", "leveldb-small", "leveldb-k30", "goleveldb", "badger",
+};
+
+#define VECTORS (sizeof vectors / sizeof *vectors)
+
+/* ---- Tools -------------------------------------------------------------- */
+
+/* Does the form itself have to be decoded before libseen sees it? */
+static bool raw(const struct test_vector *v)
+{
+    return !*v->encoding;
+}
+
+static seen_spec made_with(struct test_vector *v)
+{
+    seen_spec spec = v->spec;
+    spec.dialect = v->dialect;
+    return spec;
+}
+
+static seen_filter *imported(struct test_vector *v)
+{
+    seen_filter *f = NULL;
+    seen_status s = seen_import(&f, v->dialect, &v->spec, v->bytes, v->len);
+    if (s != SEEN_OK)
+        fail_msg("%s: %s", v->name,
+                 seen_import_problem(v->dialect, &v->spec, v->bytes, v->len));
+    assert_null(seen_import_problem(v->dialect, &v->spec, v->bytes, v->len));
+    return f;
+}
+
+static uint8_t *exported(const seen_filter *f, const char *dialect, size_t *len)
+{
+    seen_status s = seen_export(f, dialect, NULL, 0, len);
+    assert_true(s == SEEN_SHORT || (s == SEEN_OK && *len == 0));
+    uint8_t *bytes = malloc(*len + 1);
+    assert_non_null(bytes);
+    assert_int_equal(seen_export(f, dialect, bytes, *len, len), SEEN_OK);
+    return bytes;
+}
+
+static void must_export(const seen_filter *f, const struct test_vector *v)
+{
+    size_t len;
+    uint8_t *bytes = exported(f, NULL, &len);
+    if (len != v->len) fail_msg("%s: %zu bytes for %zu", v->name, len, v->len);
+    for (size_t i = 0; i < len; i++)
+        if (bytes[i] != v->bytes[i])
+            fail_msg("%s: byte %zu is %02x for %02x", v->name, i, bytes[i],
+                     v->bytes[i]);
+    free(bytes);
+}
+
+static void must_answer(const seen_filter *f, const struct test_vector *v)
+{
+    bool *answers = calloc(v->keys.n + v->strangers.n, 1);
+    assert_non_null(answers);
+    seen_maybe_many(f, v->keys.keys, v->keys.n, answers);
+    for (size_t i = 0; i < v->keys.n; i++) {
+        const seen_key *k = &v->keys.keys[i];
+        if (!answers[i] || !seen_maybe(f, k->data, k->len))
+            fail_msg("%s: key %zu is never in", v->name, i + 1);
+    }
+    seen_maybe_many(f, v->strangers.keys, v->strangers.n, answers);
+    for (size_t i = 0; i < v->strangers.n; i++) {
+        const seen_key *k = &v->strangers.keys[i];
+        if (answers[i] != v->maybe[i] ||
+            seen_maybe(f, k->data, k->len) != v->maybe[i])
+            fail_msg("%s: stranger %zu is answered %d", v->name, i + 1,
+                     answers[i]);
+    }
+    free(answers);
+}
+
+static void for_each(void (*check)(struct test_vector *v))
+{
+    for (size_t i = 0; i < VECTORS; i++) {
+        struct test_vector v = test_vector_load(vectors[i]);
+        if (raw(&v)) check(&v);
+        test_vector_free(&v);
+    }
+}
+
+/* ---- What the original wrote -------------------------------------------- */
+
+static void check_answers(struct test_vector *v)
+{
+    seen_filter *f = imported(v);
+    must_answer(f, v);
+    must_export(f, v);
+    seen_info info;
+    seen_info_of(f, &info);
+    assert_string_equal(info.dialect, v->dialect);
+    assert_int_equal(info.kind, SEEN_FOREIGN);
+    assert_between((double)info.items, 0.9 * (double)v->keys.n,
+                   1.1 * (double)v->keys.n);
+    assert_true(info.bits_set > 0 && info.bits_set <= info.bits);
+    assert_true(info.fpp_now > 0 && info.fpp_now < 0.5);
+    seen_free(f);
+}
+
+static void filters_of_others_answer_as_recorded(void **state)
+{
+    (void)state;
+    for_each(check_answers);
+}
+
+static void check_view(struct test_vector *v)
+{
+    seen_dialect_facts facts;
+    seen_filter *f = NULL, *copy = NULL;
+    assert_true(seen_dialect_named(v->dialect, &facts));
+    seen_status s =
+        seen_import_view(&f, v->dialect, &v->spec, v->bytes, v->len);
+    if (!(facts.can & SEEN_CAN_VIEW)) {
+        assert_int_equal(s, SEEN_UNSUPPORTED);
+        return;
+    }
+    if (s == SEEN_UNSUPPORTED) return; /* a string shorter than its bits */
+    assert_int_equal(s, SEEN_OK);
+    must_answer(f, v);
+    must_export(f, v);
+    assert_int_equal(seen_add_str(f, "new"), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
+    must_answer(copy, v);
+    assert_true(seen_equal(copy, f));
+    seen_free(copy);
+    seen_free(f);
+}
+
+static void filters_of_others_are_used_where_they_lie(void **state)
+{
+    (void)state;
+    for_each(check_view);
+}
+
+/* ---- Rebuilt ------------------------------------------------------------ */
+
+static void add_all(seen_filter *f, struct test_vector *v)
+{
+    const struct test_keys *k = v->built_from.n ? &v->built_from : &v->keys;
+    size_t added;
+    assert_int_equal(seen_add_many(f, k->keys, k->n, &added), SEEN_OK);
+    assert_int_equal(added, k->n);
+    for (size_t i = 0; i < v->removed.n; i++)
+        assert_int_equal(
+            seen_remove(f, v->removed.keys[i].data, v->removed.keys[i].len),
+            SEEN_OK);
+}
+
+static seen_filter *fresh(struct test_vector *v)
+{
+    seen_filter *f = NULL;
+    seen_spec spec = made_with(v);
+    if (v->cleared) {
+        f = imported(v);
+        seen_clear(f);
+        return f;
+    }
+    if (seen_new(&f, &spec) != SEEN_OK)
+        fail_msg("%s: %s", v->name, seen_plan_problem(&spec));
+    return f;
+}
+
+static void check_rebuilt(struct test_vector *v)
+{
+    seen_filter *f = fresh(v), *g = imported(v);
+    assert_false(seen_equal(f, g));
+    add_all(f, v);
+    must_export(f, v);
+    must_answer(f, v);
+    assert_true(seen_equal(f, g) && seen_equal(g, f));
+    seen_free(f);
+    seen_free(g);
+}
+
+static void filters_made_from_the_keys_are_the_same_bytes(void **state)
+{
+    (void)state;
+    for_each(check_rebuilt);
+}
+
+static void check_singly(struct test_vector *v)
+{
+    seen_filter *f = fresh(v);
+    const struct test_keys *k = v->built_from.n ? &v->built_from : &v->keys;
+    for (size_t i = 0; i < k->n; i++) {
+        bool before, was = seen_maybe(f, k->keys[i].data, k->keys[i].len);
+        assert_int_equal(
+            seen_visit(f, k->keys[i].data, k->keys[i].len, &before), SEEN_OK);
+        assert_int_equal(before, was);
+        assert_true(seen_maybe(f, k->keys[i].data, k->keys[i].len));
+    }
+    seen_free(f);
+}
+
+static void single_visits_tell_what_was_there(void **state)
+{
+    (void)state;
+    for_each(check_singly);
+}
+
+/* ---- Whole filters ------------------------------------------------------ */
+
+static void check_whole(struct test_vector *v)
+{
+    seen_filter *f = imported(v), *half = NULL, *other = NULL;
+    /* Into itself: nothing changes but, maybe, what is counted. */
+    seen_status s = seen_merge(f, f, SEEN_UNION);
+    assert_true(s == SEEN_OK || s == SEEN_UNSUPPORTED);
+    must_answer(f, v);
+    assert_int_equal(seen_copy(&half, f, NULL), SEEN_OK);
+    seen_clear(half);
+    seen_info info;
+    seen_info_of(half, &info);
+    assert_int_equal(info.items, 0);
+    assert_int_equal(info.bits_set, 0);
+    if (v->strangers.n > 0 && info.hashes > 0)
+        assert_false(seen_maybe(half, v->keys.keys[0].data, 1));
+    /* Not with one of ours, and no hash means anything. */
+    seen_spec ours = {.items = 10, .fpp = 0.1, .kind = SEEN_BLOOM};
+    assert_int_equal(seen_new(&other, &ours), SEEN_OK);
+    assert_int_equal(seen_merge(f, other, SEEN_UNION), SEEN_MISMATCH);
+    assert_int_equal(seen_merge(other, f, SEEN_UNION), SEEN_MISMATCH);
+    assert_true(seen_maybe_hashed(f, (seen_hash){1, 2}));
+    assert_int_equal(seen_add_hashed(f, (seen_hash){1, 2}), SEEN_UNSUPPORTED);
+    size_t len;
+    assert_int_equal(seen_export(other, v->dialect, NULL, 0, &len),
+                     SEEN_MISMATCH);
+    seen_free(other);
+    seen_free(half);
+    seen_free(f);
+}
+
+static void filters_of_others_are_ordinary_filters(void **state)
+{
+    (void)state;
+    for_each(check_whole);
+}
+
+/* Our own container takes it as it is. */
+static void check_saved(struct test_vector *v)
+{
+    seen_filter *f = imported(v), *g = NULL, *view = NULL;
+    size_t len, again;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    uint8_t *bytes = aligned_alloc(64, (len + 63) / 64 * 64);
+    uint8_t *more = malloc(len);
+    assert_true(bytes && more);
+    assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
+    assert_int_equal(seen_verify(bytes, len), SEEN_OK);
+    assert_int_equal(seen_load(&g, bytes, len, NULL, NULL), SEEN_OK);
+    must_answer(g, v);
+    must_export(g, v);
+    assert_true(seen_equal(f, g));
+    assert_int_equal(seen_save(g, 0, more, len, &again), SEEN_OK);
+    assert_int_equal(again, len);
+    assert_memory_equal(bytes, more, len);
+    assert_int_equal(seen_view(&view, bytes, len, NULL), SEEN_OK);
+    must_answer(view, v);
+    assert_int_equal(seen_add_str(view, "new"), SEEN_UNSUPPORTED);
+    seen_facts facts;
+    assert_int_equal(seen_look(bytes, len, &facts), SEEN_OK);
+    assert_int_equal(facts.plan.kind, SEEN_FOREIGN);
+    seen_free(view);
+    for (size_t at = 0; at<len; at += len> 3000 && at > 700 ? 37 : 1) {
+        seen_filter *bad = NULL;
+        bytes[at] ^= 0x10;
+        assert_true(seen_load(&bad, bytes, len, NULL, NULL) != SEEN_OK);
+        bytes[at] ^= 0x10;
+    }
+    free(bytes);
+    free(more);
+    seen_free(f);
+    seen_free(g);
+}
+
+static void our_container_takes_filters_of_others(void **state)
+{
+    (void)state;
+    for_each(check_saved);
+}
+
+/* ---- Hostile bytes ------------------------------------------------------ */
+
+/* Counts what is taken. */
+struct meter {
+    size_t taken;
+};
+
+static void *take_memory(void *ctx, size_t size)
+{
+    ((struct meter *)ctx)->taken += size;
+    return malloc(size);
+}
+
+static void give_back(void *ctx, void *ptr, size_t size)
+{
+    (void)ctx, (void)size;
+    free(ptr);
+}
+
+/* A filter's own state, and alignment. */
+#define SLACK 16384
+
+/* Memory in proportion to the bytes, except where the caller has named the
+ * number of bits. */
+static void try_bytes(struct test_vector *v, const uint8_t *bytes, size_t len)
+{
+    struct meter meter = {0};
+    seen_allocator a = {take_memory, give_back, &meter};
+    seen_spec spec = v->spec;
+    seen_filter *f = NULL;
+    spec.allocator = &a;
+    seen_status s = seen_import(&f, v->dialect, &spec, bytes, len);
+    if (meter.taken > 2 * len + spec.bits / 8 + SLACK)
+        fail_msg("%s: %zu bytes of memory for %zu", v->name, meter.taken, len);
+    if (s != SEEN_OK) {
+        assert_null(f);
+        assert_non_null(seen_import_problem(v->dialect, &v->spec, bytes, len));
+        return;
+    }
+    seen_info info;
+    seen_info_of(f, &info);
+    for (size_t i = 0; i < 20; i++)
+        seen_maybe(f, v->strangers.keys[i].data, v->strangers.keys[i].len);
+    bool before;
+    for (size_t i = 0; i < 20; i++) {
+        const seen_key *k = &v->strangers.keys[i];
+        if (seen_visit(f, k->data, k->len, &before) == SEEN_OK)
+            assert_true(seen_maybe(f, k->data, k->len));
+    }
+    size_t out;
+    free(exported(f, NULL, &out));
+    seen_free(f);
+}
+
+static void check_cuts(struct test_vector *v)
+{
+    for (size_t len = 0; len <= v->len; len++) {
+        if (len > 300 && len + 300 < v->len && len % 61) continue;
+        uint8_t *cut = malloc(len ? len : 1); /* exactly, for the sanitizer */
+        assert_non_null(cut);
+        memcpy(cut, v->bytes, len);
+        try_bytes(v, cut, len);
+        free(cut);
+    }
+}
+
+static void any_cut_is_an_error_or_a_filter(void **state)
+{
+    (void)state;
+    for_each(check_cuts);
+}
+
+static void check_changes(struct test_vector *v)
+{
+    static const uint8_t with[] = {0x01, 0x80, 0xff};
+    for (size_t at = 0; at < v->len; at++) {
+        if (at > 300 && at + 300 < v->len && at % 61) continue;
+        uint8_t was = v->bytes[at];
+        for (size_t i = 0; i < sizeof with; i++) {
+            v->bytes[at] = was ^ with[i];
+            try_bytes(v, v->bytes, v->len);
+        }
+        v->bytes[at] = was;
+    }
+}
+
+static void any_change_is_an_error_or_a_filter(void **state)
+{
+    (void)state;
+    for_each(check_changes);
+}
+
+/* Every number of a header, of any width, in either order, at its extremes. */
+static void check_extremes(struct test_vector *v)
+{
+    static const uint64_t extremes[] = {0,           1,
+                                        0x7fffffff,  0x80000000u,
+                                        0xffffffffu, 0x100000000u,
+                                        INT64_MAX,   (uint64_t)1 << 63,
+                                        UINT64_MAX};
+    size_t end = v->len < 300 ? v->len : 300;
+    for (size_t at = 0; at + 8 <= end; at++)
+        for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++)
+            for (size_t width = 2; width <= 8; width *= 2)
+                for (int big = 0; big < 2; big++) {
+                    uint8_t was[8];
+                    memcpy(was, v->bytes + at, 8);
+                    for (size_t b = 0; b < width; b++) {
+                        size_t shift = 8 * (big ? width - 1 - b : b);
+                        v->bytes[at + b] = (uint8_t)(extremes[i] >> shift);
+                    }
+                    try_bytes(v, v->bytes, v->len);
+                    memcpy(v->bytes + at, was, 8);
+                }
+}
+
+static void any_number_at_its_extremes_is_an_error_or_a_filter(void **state)
+{
+    (void)state;
+    for_each(check_extremes);
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
+static void every_row_of_the_table_is_complete(void **state)
+{
+    (void)state;
+    seen_dialect_facts facts, again;
+    seen_filter *f = NULL;
+    size_t n = 0;
+    for (; seen_dialect_at(n, &facts); n++) {
+        assert_true(facts.name && facts.system && facts.hash && facts.weakness);
+        assert_true(seen_dialect_named(facts.name, &again));
+        assert_ptr_equal(facts.name, again.name);
+        bool covered = false;
+        for (size_t i = 0; i < VECTORS; i++) {
+            struct test_vector v = test_vector_load(vectors[i]);
+            covered |= strcmp(v.dialect, facts.name) == 0;
+            test_vector_free(&v);
+        }
+        if (!covered) fail_msg("%s has no vector", facts.name);
+        /* A plan needs something. */
+        seen_spec spec = {.dialect = facts.name};
+        assert_int_equal(seen_new(&f, &spec), SEEN_INVALID);
+        assert_non_null(seen_plan_problem(&spec));
+        spec = (seen_spec){.dialect = facts.name,
+                           .items = 100,
+                           .fpp = 0.01,
+                           .kind = SEEN_BLOCKED};
+        assert_int_equal(seen_new(&f, &spec), SEEN_INVALID);
+        spec.kind = SEEN_ANY;
+        spec.flags = SEEN_CONCURRENT;
+        assert_int_equal(seen_new(&f, &spec), SEEN_UNSUPPORTED);
+    }
+    assert_true(n > 0);
+    assert_false(seen_dialect_named("nobody's", &facts));
+    assert_false(seen_dialect_named(NULL, &facts));
+    seen_spec nobody = {.dialect = "nobody's", .items = 1, .fpp = 0.1};
+    assert_int_equal(seen_new(&f, &nobody), SEEN_ABSENT);
+    assert_int_equal(seen_import(&f, "nobody's", NULL, "", 0), SEEN_ABSENT);
+    assert_int_equal(seen_import(&f, NULL, NULL, "", 0), SEEN_INVALID);
+    assert_int_equal(seen_import(NULL, "leveldb", NULL, "", 0), SEEN_INVALID);
+    assert_null(f);
+}
+
+/* ---- LevelDB and its family --------------------------------------------- */
+
+static void leveldb_blocks_without_bits_are_empty(void **state)
+{
+    (void)state;
+    const uint8_t bytes[] = {6};
+    for (size_t len = 0; len < 2; len++) {
+        seen_filter *f = NULL;
+        size_t out;
+        assert_int_equal(seen_import(&f, "leveldb", NULL, bytes, len), SEEN_OK);
+        assert_false(seen_maybe_str(f, "key"));
+        assert_int_equal(seen_add_str(f, "key"), SEEN_UNSUPPORTED);
+        free(exported(f, "leveldb", &out));
+        assert_int_equal(out, len);
+        seen_free(f);
+    }
+}
+
+static void leveldb_blocks_of_forms_to_come_let_all_through(void **state)
+{
+    (void)state;
+    uint8_t bytes[9] = {0};
+    for (unsigned k = 0; k < 256; k++) {
+        seen_filter *f = NULL;
+        bytes[8] = (uint8_t)k;
+        assert_int_equal(seen_import(&f, "leveldb", NULL, bytes, 9), SEEN_OK);
+        assert_int_equal(seen_maybe_str(f, "key"), k == 0 || k > 30);
+        assert_int_equal(seen_add_str(f, "key"),
+                         k > 30 ? SEEN_UNSUPPORTED : SEEN_OK);
+        size_t len;
+        uint8_t *out = exported(f, NULL, &len);
+        assert_int_equal(len, 9);
+        assert_int_equal(out[8], k);
+        free(out);
+        seen_free(f);
+    }
+}
+
+static seen_plan planned(const char *dialect, uint64_t items, double fpp,
+                         double per_key)
+{
+    seen_spec spec = {.dialect = dialect,
+                      .items = items,
+                      .fpp = fpp,
+                      .bits_per_key = per_key};
+    seen_plan plan = {0};
+    if (seen_plan_for(&spec, &plan) != SEEN_OK)
+        fail_msg("%s: %s", dialect, seen_plan_problem(&spec));
+    return plan;
+}
+
+static void leveldb_sizes_are_the_originals(void **state)
+{
+    (void)state;
+    seen_plan p = planned("leveldb", 1000, 0.01, 0);
+    assert_int_equal(p.bits, 10000); /* ceil(9.585) bits a key */
+    assert_int_equal(p.hashes, 6);
+    assert_close(p.fpp, 0.00844, 0.01);
+    assert_int_equal(planned("leveldb", 1, 0, 10).bits, 64);
+    assert_int_equal(planned("leveldb", 1, 0, 1).hashes, 1);
+    assert_int_equal(planned("leveldb", 1, 0, 371).hashes, 30);
+    assert_int_equal(planned("leveldb", 1, 0, 372).hashes, 30);
+    assert_int_equal(planned("goleveldb", 1, 0, 371).hashes, 30);
+    assert_int_equal(planned("goleveldb", 1, 0, 372).hashes, 1);
+    p = planned("badger", 1000, 0.01, 0);
+    assert_int_equal(p.bits, 7000);
+    assert_int_equal(p.hashes, 4);
+    assert_close(p.fpp, 0.0359, 0.01);
+    seen_spec half = {.dialect = "leveldb", .items = 9, .bits_per_key = 9.5};
+    assert_non_null(seen_plan_problem(&half));
+    seen_spec nan = {.dialect = "leveldb", .items = 9, .bits_per_key = NAN};
+    assert_non_null(seen_plan_problem(&nan));
+}
+
+static void the_leveldb_family_shares_its_bytes(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("leveldb");
+    seen_filter *f = imported(&v);
+    size_t len;
+    uint8_t *bytes = exported(f, "badger", &len);
+    assert_int_equal(len, v.len);
+    assert_memory_equal(bytes, v.bytes, len);
+    free(bytes);
+    seen_free(f);
+    test_vector_free(&v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(filters_of_others_answer_as_recorded),
+        cmocka_unit_test(filters_of_others_are_used_where_they_lie),
+        cmocka_unit_test(filters_made_from_the_keys_are_the_same_bytes),
+        cmocka_unit_test(single_visits_tell_what_was_there),
+        cmocka_unit_test(filters_of_others_are_ordinary_filters),
+        cmocka_unit_test(our_container_takes_filters_of_others),
+        cmocka_unit_test(any_cut_is_an_error_or_a_filter),
+        cmocka_unit_test(any_change_is_an_error_or_a_filter),
+        cmocka_unit_test(any_number_at_its_extremes_is_an_error_or_a_filter),
+        cmocka_unit_test(every_row_of_the_table_is_complete),
+        cmocka_unit_test(leveldb_blocks_without_bits_are_empty),
+        cmocka_unit_test(leveldb_blocks_of_forms_to_come_let_all_through),
+        cmocka_unit_test(leveldb_sizes_are_the_originals),
+        cmocka_unit_test(the_leveldb_family_shares_its_bytes),
+    };
+    test_announce("dialects");
+    return cmocka_run_group_tests_name("dialects", tests, NULL, NULL);
+}
