@@ -207,19 +207,15 @@ static seen_status visit(struct seen_foreign *f, const struct seen_digest *d,
     /* One array and nothing to decide: test and set in one go. */
     bool plain =
         f->count == 1 && !f->manners->adds_new_only && !f->manners->grow;
-    bool was = plain ? false : test(f, d);
-    if (!plain && !(was && f->manners->adds_new_only)) {
-        seen_status status = was ? SEEN_OK : make_room(f);
-        if (status != SEEN_OK) return status;
-    }
+    *before = !plain && test(f, d);
+    if (*before && f->manners->adds_new_only) return SEEN_OK;
+    seen_status status = make_room(f);
+    if (status != SEEN_OK) return status;
     struct seen_link *newest = &f->links[f->count - 1];
-    if (!(was && f->manners->adds_new_only)) {
-        bool set = set_bits(f->scheme, newest, *d);
-        if (plain) was = set;
-    }
+    bool was = set_bits(f->scheme, newest, *d);
+    if (plain) *before = was;
     newest->items += !was;
     f->common.items += !was;
-    *before = was;
     return SEEN_OK;
 }
 
@@ -435,14 +431,14 @@ static void foreign_clear(seen_filter *g)
 static void foreign_info(const seen_filter *g, seen_info *info)
 {
     const struct seen_foreign *f = seen_foreign_of(g);
-    double clean = 1;
+    double clean = 0; /* logarithm of the chance that no link is wrong */
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
         uint64_t set = count_bits(l);
         info->bits_set += set;
         /* Bits that no position reaches may be set by others. */
         double fill = fmin(1, (double)set / (double)l->place.bits);
-        clean *= 1 - pow(fill, l->place.hashes);
+        clean += log1p(-pow(fill, l->place.hashes));
     }
     info->hash = f->scheme->hash;
     info->bits = g->plan.bits;
@@ -451,7 +447,7 @@ static void foreign_info(const seen_filter *g, seen_info *info)
     info->items = f->counted ? g->items : estimate(f);
     info->fpp_now = f->verdict == SEEN_ALWAYS_MAYBE ? 1
                     : f->verdict == SEEN_NEVER_IN   ? 0
-                                                    : 1 - clean;
+                                                    : -expm1(clean);
 }
 
 /* What it would be made from comes with a dialect: api/dialect.c. */
