@@ -380,6 +380,8 @@ typedef struct seen_info {
                           that holds a key twice, at most */
     const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
     uint32_t links;      /* SEEN_FOREIGN: arrays of bits in its chain */
+    bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
+                            not estimated from the bits */
     uint64_t reserved[6];
 } seen_info;
 

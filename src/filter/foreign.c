@@ -444,6 +444,7 @@ static void foreign_info(const seen_filter *g, seen_info *info)
     info->bits = g->plan.bits;
     info->bytes = g->plan.bytes;
     info->links = f->count;
+    info->counted = f->counted;
     info->items = f->counted ? g->items : estimate(f);
     info->fpp_now = f->verdict == SEEN_ALWAYS_MAYBE ? 1
                     : f->verdict == SEEN_NEVER_IN   ? 0
