@@ -134,7 +134,12 @@ static size_t add_keys(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t done;
-    seen_status s = seen_visit_many(filter, c->keys, c->n, job->answers, &done);
+    seen_dialect_facts facts = {0};
+    seen_dialect_named(spec.dialect, &facts);
+    bool counts = facts.can & SEEN_CAN_REMOVE; /* every add */
+    if (counts) memset(job->answers, false, c->n);
+    seen_status s = seen_visit_many(filter, c->keys, c->n,
+                                    counts ? NULL : job->answers, &done);
     if (s != SEEN_OK) c->bad = seen_strerror(s);
     return done;
 }

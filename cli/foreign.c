@@ -119,6 +119,13 @@ bool find_foreign(struct target *t)
     return true;
 }
 
+/* Can keys be removed again? Then each add counts. */
+static bool counting(const char *dialect)
+{
+    seen_dialect_facts facts;
+    return seen_dialect_named(dialect, &facts) && facts.can & SEEN_CAN_REMOVE;
+}
+
 /* ---- Change ------------------------------------------------------------- */
 
 void change_foreign(struct target *t)
@@ -134,6 +141,7 @@ void change_foreign(struct target *t)
     seen_free(t->loaded);
     let_go(t);
     t->filter = t->loaded = copy;
+    t->counts = counting(t->dialect);
 }
 
 void create_foreign(struct target *t, const seen_spec *spec)
@@ -143,6 +151,7 @@ void create_foreign(struct target *t, const seen_spec *spec)
     t->filter = t->loaded;
     t->dialect = spec->dialect;
     keys_for_dialect(t->dialect);
+    t->counts = counting(t->dialect);
     t->changed = t->report.created = true;
     describe(t);
 }
@@ -154,6 +163,9 @@ void load_container(struct target *t)
     if (status != SEEN_OK) fail("%s: %s", t->name, seen_strerror(status));
     let_go(t);
     t->filter = t->loaded;
+    seen_info info;
+    seen_info_of(t->loaded, &info);
+    t->counts = counting(info.dialect);
 }
 
 void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,

@@ -234,7 +234,9 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
 {
     if (t->store)
         return seen_filter_store_visit_many(t->store, keys, n, before, done);
-    seen_status status = seen_visit_many(t->loaded, keys, n, before, done);
+    if (t->counts) memset(before, false, n);
+    seen_status status =
+        seen_visit_many(t->loaded, keys, n, t->counts ? NULL : before, done);
     t->changed |= *done > 0;
     return status;
 }

@@ -29,6 +29,7 @@ struct target {
     const char *dialect;      /* another system's file: its dialect */
     bool unknown;             /* neither that nor a container of ours */
     bool mapped;              /* bytes are the file itself */
+    bool counts;              /* a key that comes twice is in twice */
     bool changed;             /* to be written as a whole when it is closed */
 };
 

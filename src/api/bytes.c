@@ -291,6 +291,7 @@ static bool adopt(seen_filter *f, const struct seen_native *h,
     struct seen_foreign *own = seen_foreign(f);
     const struct seen_link *first = &own->links[0];
     if (f->plan.bits != h->plan.bits || f->plan.hashes != h->plan.hashes ||
+        f->plan.width != h->plan.width ||
         (own->counted && (!counted || f->items != h->items)))
         return false;
     if (own->count &&
@@ -320,8 +321,7 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     if (mode == SEEN_RESTORE_MAP) return SEEN_UNSUPPORTED;
     const struct seen_dialect *d =
         read_foreign_state(buf, h, &spec, &len, &counted);
-    if (!d || h->hash != &seen_hash_xxh3_64 || h->plan.width)
-        return SEEN_CORRUPT;
+    if (!d || h->hash != &seen_hash_xxh3_64) return SEEN_CORRUPT;
     const uint8_t *payload = buf + h->payload_offset;
     for (uint64_t at = len; at < h->payload_len; at++)
         if (payload[at]) return SEEN_CORRUPT;

@@ -35,6 +35,7 @@
 
 static double foreign_plan_fpp(const seen_plan *plan, uint64_t items)
 {
+    if (plan->width) return seen_foreign_cuckoo_ops.plan_fpp(plan, items);
     double fpp =
         seen_fpp_bloom((double)items, (double)plan->bits, (double)plan->hashes);
     /* No hashes, or no bits: everything is "maybe". */
@@ -64,6 +65,11 @@ void seen_foreign_describe(struct seen_foreign *f)
     }
     if (f->count) plan->hashes = newest->place.hashes;
     plan->lines = f->count && newest->place.line ? 1 : plan->hashes;
+    if (f->common.ops == &seen_foreign_cuckoo_ops) {
+        plan->bits = 8 * (plan->bytes - sizeof *f); /* not buckets */
+        plan->width = 8;
+        plan->lines = 2;
+    }
 }
 
 /* ---- Life --------------------------------------------------------------- */

@@ -21,6 +21,9 @@ struct seen_link {
     struct seen_place place;
     uint64_t items, capacity; /* 0 where the original does not keep them */
     double fpp;               /* 0: likewise */
+    /* As some headers say them: bits per key, and log2 of the bits. */
+    double per_key;
+    uint32_t power;
 };
 
 struct seen_foreign;
@@ -56,9 +59,12 @@ struct seen_foreign {
     struct seen_link links[SEEN_MOST_LINKS];
 
     uint8_t seed[32]; /* where the scheme has one */
-    /* Of chains: how they grow. */
-    uint32_t growth, options;
+    /* Of chains: how they grow, and which form of header they had. */
+    uint32_t growth, options, age;
     double fpp, tightening;
+    /* Of cuckoo filters: evictions to try, keys removed so far. */
+    uint32_t tries;
+    uint64_t removed;
     /* Header bytes that come back as they were. */
     uint8_t note[SEEN_NOTE_MAX];
     uint32_t note_len;
@@ -76,6 +82,8 @@ SEEN_INLINE const struct seen_foreign *seen_foreign_of(const seen_filter *f)
 {
     return (const struct seen_foreign *)f;
 }
+
+extern const struct seen_filter_ops seen_foreign_cuckoo_ops;
 
 /* One link of m bits, k per key, in so many bytes, no lines. */
 void seen_foreign_one(struct seen_foreign *f, uint64_t bits, uint32_t hashes,

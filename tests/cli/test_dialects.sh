@@ -99,6 +99,13 @@ run "$seen" add -q inside <<<x; expect_code 0
 run "$seen" add inside; expect_code 0; expect_err "inside: 0 lines"
 run bash -c "echo another | '$seen' add -q inside; echo another | '$seen' check inside"; expect_out another
 
+load redisbloom-cf
+run "$seen" build -q --hex --dialect redisbloom-cf -n 1500 -o cuckoo "$built"; expect_code 0
+run "$seen" remove -q --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_code 0; expect_silent
+expect; cmp -s cuckoo "$file" || wrong "added and removed, the same bytes"
+run "$seen" remove --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_err "were not there"
+run "$seen" info cuckoo; expect; grep -q 'RedisBloom CF' .out || wrong "sniffed"
+
 # ---- Merge ------------------------------------------------------------------
 
 seq 1 50 >low; seq 51 100 >high

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "hash/fnv.h"
 #include "hash/leveldb.h"
+#include "hash/murmur2.h"
 #include "hash/murmur3.h"
 #include "helpers/harness.h"
 
@@ -111,6 +112,40 @@ static void murmur3_goes_on_with_a_byte_more(void **state)
     }
 }
 
+/* ---- MurmurHash2 -------------------------------------------------------- */
+
+static void murmur64a_matches_known_answers(void **state)
+{
+    (void)state;
+    static const uint64_t a[] = {0x1ab11ea5a7b2c56e, 0x4292cee227b9150a,
+                                 0x5ba5b8a59803e699, 0xceed75bc9463d41f,
+                                 0x048c493fbcaf858c};
+    static const uint64_t b[] = {0xbbddcb5ab56dd547, 0x7e9b527031f50c11,
+                                 0xa7d451d588a0c2a4, 0xccb81bf2a57008cc,
+                                 0x79d37358cd070fb7};
+    static const uint64_t zero[] = {0, 0x071717d2d36b6b11, 0x1e68d17c457bf117,
+                                    0x26e08fffa005a92f, 0xb286da6e002b9ed5};
+    for (size_t i = 0; i < SHORT_KEYS; i++) {
+        const seen_key *k = &short_keys[i];
+        uint64_t h = seen_murmur64a(k->data, k->len, 0xc6a4a7935bd1e995);
+        assert_true(h == a[i]);
+        assert_true(seen_murmur64a(k->data, k->len, h) == b[i]);
+        assert_true(seen_murmur64a(k->data, k->len, 0) == zero[i]);
+    }
+}
+
+static void murmur64a_has_smhashers_verification_value(void **state)
+{
+    (void)state;
+    uint8_t key[256], all[256 * 8];
+    for (uint32_t i = 0; i < 256; i++) {
+        key[i] = (uint8_t)i;
+        seen_put_le64(all + 8 * i, seen_murmur64a(key, i, 256 - i));
+    }
+    uint32_t value = (uint32_t)seen_murmur64a(all, sizeof all, 0);
+    assert_int_equal(value, 0x1f0d3804);
+}
+
 /* ---- LevelDB ------------------------------------------------------------ */
 
 /* Those of its own util/hash_test.cc. */
@@ -204,16 +239,17 @@ static void no_hash_reads_past_its_key(void **state)
         uint8_t *key = malloc(len);
         assert_non_null(key);
         memset(key, 0x80, len);
-        uint64_t a[4], b[4];
+        uint64_t a[5], b[5];
         for (int i = 0; i < 2; i++) {
             uint64_t *h = i ? b : a;
             h[0] = seen_murmur3_128(key, len, 0).lo;
             h[1] = seen_leveldb_hash(key, len, 1, true);
             h[2] = seen_fnv1_64(key, len);
             h[3] = seen_fnv1a_64(key, len);
+            h[4] = seen_murmur64a(key, len, 0);
             key[len - 1] ^= 0xff;
         }
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 5; i++)
             assert_true(a[i] != b[i]);
         free(key);
     }
@@ -225,6 +261,8 @@ int main(void)
         cmocka_unit_test(murmur3_matches_known_answers),
         cmocka_unit_test(murmur3_has_smhashers_verification_value),
         cmocka_unit_test(murmur3_goes_on_with_a_byte_more),
+        cmocka_unit_test(murmur64a_matches_known_answers),
+        cmocka_unit_test(murmur64a_has_smhashers_verification_value),
         cmocka_unit_test(leveldb_hash_matches_leveldbs_tests),
         cmocka_unit_test(leveldb_hash_matches_known_answers),
         cmocka_unit_test(only_tails_have_a_sign),
