@@ -45,26 +45,38 @@ SEEN_INLINE void rounds(struct state *s, uint32_t n)
     }
 }
 
+SEEN_INLINE struct state start(const uint8_t secret[16])
+{
+    uint64_t k0 = seen_get_le64(secret), k1 = seen_get_le64(secret + 8);
+    return (struct state){k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
+                          k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+}
+
+SEEN_INLINE void take_block(struct state *s, uint64_t block, uint32_t c)
+{
+    s->v3 ^= block;
+    rounds(s, c);
+    s->v0 ^= block;
+}
+
+/* All of the key, and the length of everything that was hashed. */
+SEEN_INLINE void take_key(struct state *s, const uint8_t *p, size_t len,
+                          uint64_t total, uint32_t c)
+{
+    uint64_t last = total << 56;
+    for (; len >= 8; p += 8, len -= 8)
+        take_block(s, seen_get_le64(p), c);
+    for (size_t i = 0; i < len; i++)
+        last |= (uint64_t)p[i] << (8 * i);
+    take_block(s, last, c);
+}
+
 SEEN_INLINE seen_hash siphash(const uint8_t secret[16], const uint8_t *p,
                               size_t len, uint32_t c, uint32_t d)
 {
-    uint64_t k0 = seen_get_le64(secret), k1 = seen_get_le64(secret + 8);
-    struct state s = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
-                      k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+    struct state s = start(secret);
     s.v1 ^= 0xee; /* the 128-bit variant is another function altogether */
-
-    uint64_t last = (uint64_t)len << 56;
-    for (; len >= 8; p += 8, len -= 8) {
-        uint64_t block = seen_get_le64(p);
-        s.v3 ^= block;
-        rounds(&s, c);
-        s.v0 ^= block;
-    }
-    for (size_t i = 0; i < len; i++)
-        last |= (uint64_t)p[i] << (8 * i);
-    s.v3 ^= last;
-    rounds(&s, c);
-    s.v0 ^= last;
+    take_key(&s, p, len, len, c);
 
     s.v2 ^= 0xee;
     rounds(&s, d);
@@ -78,6 +90,18 @@ seen_hash seen_siphash128(const uint8_t secret[16], const void *key, size_t len,
                           uint32_t block_rounds, uint32_t final_rounds)
 {
     return siphash(secret, key, len, block_rounds, final_rounds);
+}
+
+uint64_t seen_siphash64(const uint8_t secret[16], bool sized, const void *key,
+                        size_t len, uint32_t block_rounds,
+                        uint32_t final_rounds)
+{
+    struct state s = start(secret);
+    if (sized) take_block(&s, len, block_rounds);
+    take_key(&s, key, len, len + (sized ? 8 : 0), block_rounds);
+    s.v2 ^= 0xff;
+    rounds(&s, final_rounds);
+    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
 static seen_hash siphash13_one(const uint8_t secret[16], const void *key,

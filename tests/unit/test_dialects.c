@@ -88,9 +88,9 @@ static void must_export(const seen_filter *f, const struct test_vector *v)
     free(bytes);
 }
 
-static void must_answer(const seen_filter *f, const struct test_vector *v)
+static void must_answer_keys(const seen_filter *f, const struct test_vector *v)
 {
-    bool *answers = calloc(v->keys.n + v->strangers.n, 1);
+    bool *answers = calloc(v->keys.n, 1);
     assert_non_null(answers);
     seen_maybe_many(f, v->keys.keys, v->keys.n, answers);
     for (size_t i = 0; i < v->keys.n; i++) {
@@ -98,6 +98,14 @@ static void must_answer(const seen_filter *f, const struct test_vector *v)
         if (!answers[i] || !seen_maybe(f, k->data, k->len))
             fail_msg("%s: key %zu is never in", v->name, i + 1);
     }
+    free(answers);
+}
+
+static void must_answer(const seen_filter *f, const struct test_vector *v)
+{
+    must_answer_keys(f, v);
+    bool *answers = calloc(v->strangers.n, 1);
+    assert_non_null(answers);
     seen_maybe_many(f, v->strangers.keys, v->strangers.n, answers);
     for (size_t i = 0; i < v->strangers.n; i++) {
         const seen_key *k = &v->strangers.keys[i];
@@ -778,6 +786,74 @@ static void one_filter_of_a_list_is_a_filter(void **state)
     test_vector_free(&v);
 }
 
+/* ---- RedisBloom ---------------------------------------------------------- */
+
+static void redisbloom_that_does_not_scale_is_full(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("redisbloom-nonscaling");
+    seen_filter *f = imported(&v);
+    seen_status s = SEEN_OK;
+    for (uint64_t i = 0; i < 5000 && s == SEEN_OK; i++)
+        s = seen_add_u64(f, i);
+    assert_int_equal(s, SEEN_FULL);
+    must_answer_keys(f, &v);
+    seen_free(f);
+    test_vector_free(&v);
+}
+
+static void redisbloom_grows_as_far_as_its_limit(void **state)
+{
+    (void)state;
+    seen_filter *f = NULL;
+    seen_spec spec = {
+        .dialect = "redisbloom", .items = 100, .fpp = 0.01, .limit = 40000};
+    assert_int_equal(seen_new(&f, &spec), SEEN_OK);
+    seen_status s = SEEN_OK;
+    uint64_t n = 0;
+    for (; n < 100000 && s == SEEN_OK; n++)
+        s = seen_add_u64(f, n);
+    assert_int_equal(s, SEEN_FULL);
+    seen_info info;
+    seen_info_of(f, &info);
+    assert_true(info.links > 3 && info.bytes <= 40000);
+    for (uint64_t i = 0; i + 1 < n; i++)
+        assert_true(seen_maybe_u64(f, i));
+    seen_free(f);
+}
+
+static void a_cuckoo_filter_counts_and_forgets(void **state)
+{
+    (void)state;
+    seen_filter *f = NULL;
+    seen_spec spec = {.dialect = "redisbloom-cf", .items = 64};
+    assert_int_equal(seen_new(&f, &spec), SEEN_OK);
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_int_equal(seen_add_str(f, "key"), SEEN_OK);
+        assert_int_equal(seen_count(f, "key", 3), i);
+    }
+    bool before;
+    assert_int_equal(seen_visit(f, "key", 3, &before), SEEN_OK);
+    assert_true(before);
+    for (uint32_t i = 3; i-- > 0;) {
+        assert_int_equal(seen_remove(f, "key", 3), SEEN_OK);
+        assert_int_equal(seen_count(f, "key", 3), i);
+    }
+    assert_int_equal(seen_remove(f, "key", 3), SEEN_ABSENT);
+    /* A failed add leaves every earlier key in: it cannot grow. */
+    spec.limit = 8000;
+    seen_free(f);
+    assert_int_equal(seen_new(&f, &spec), SEEN_OK);
+    seen_status s = SEEN_OK;
+    uint64_t n = 0;
+    for (; n < 100000 && s == SEEN_OK; n++)
+        s = seen_add_u64(f, n);
+    assert_int_equal(s, SEEN_FULL);
+    for (uint64_t i = 0; i + 1 < n; i++)
+        assert_true(seen_maybe_u64(f, i));
+    seen_free(f);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -828,6 +904,9 @@ int main(void)
         cmocka_unit_test(kevburnsjr_sizes_are_the_originals),
         cmocka_unit_test(an_exposure_list_keeps_five_filters),
         cmocka_unit_test(one_filter_of_a_list_is_a_filter),
+        cmocka_unit_test(redisbloom_that_does_not_scale_is_full),
+        cmocka_unit_test(redisbloom_grows_as_far_as_its_limit),
+        cmocka_unit_test(a_cuckoo_filter_counts_and_forgets),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");

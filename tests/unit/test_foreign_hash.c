@@ -12,6 +12,8 @@
 #include "hash/leveldb.h"
 #include "hash/murmur2.h"
 #include "hash/murmur3.h"
+#include "hash/siphash.h"
+#include "hash/xxh64.h"
 #include "helpers/harness.h"
 
 #include <stdlib.h>
@@ -228,6 +230,90 @@ static void fnv_matches_known_answers(void **state)
     assert_true(seen_fnv1a_64("foobar", 6) == 0x85944171f73967e8);
 }
 
+/* ---- xxHash -------------------------------------------------------------- */
+
+static void xxh64_has_smhashers_verification_value(void **state)
+{
+    (void)state;
+    uint8_t key[256], all[256 * 8];
+    for (uint32_t i = 0; i < 256; i++) {
+        key[i] = (uint8_t)i;
+        seen_put_le64(all + 8 * i, seen_xxh64(key, i, 256 - i));
+    }
+    uint32_t value = (uint32_t)seen_xxh64(all, sizeof all, 0);
+    assert_int_equal(value, 0x024b7cf4);
+}
+
+static void xxph3_matches_known_answers(void **state)
+{
+    (void)state;
+    /* clang-format off */
+    static const struct {
+        size_t len;
+        uint64_t h;
+    } known[] = {
+        {0, 0x5342c3010fe1dd04}, {1, 0x81b78b21c2ce4f18},
+        {2, 0x6d7eec54f8754ce6}, {3, 0x6731a716813ee5f1},
+        {4, 0x3a5afd967acaf5c3}, {7, 0xf4182f381b7440c2},
+        {8, 0xbcb56b6f8d4b12da}, {9, 0x03787b4eec57bf4b},
+        {15, 0xae7259cd71c5716a}, {16, 0x81720cc0702edd73},
+        {17, 0x0b515520f462e96f}, {32, 0x48f0396187b56dd5},
+        {33, 0xd020587a3c72b988}, {64, 0xc71b2c5a712e7f61},
+        {65, 0xd40143de1beadd46}, {96, 0x0d71e54f419745c3},
+        {97, 0x19e9c1871ecd39dc}, {128, 0x8ea76d838ce7563f},
+        {129, 0x3992d120c8c4677a}, {240, 0xdf41bc5fea3a61e8},
+        {241, 0x91d10f0682af4ac3}, {512, 0xf3bb51479ec530a2},
+        {1024, 0x7d54b94e043675ba}, {1025, 0x90acdaaaaca675b0},
+        {2000, 0xc5769c96e6f212b8},
+    };
+    /* clang-format on */
+    uint8_t buf[2000];
+    fill_pattern(buf, sizeof buf);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_true(seen_xxph3(buf, known[i].len) == known[i].h);
+}
+
+/* ---- SipHash of 64 bits --------------------------------------------------- */
+
+/* The example of the paper: key 00 .. 0f, message 00 .. 0e, 2-4. */
+static void siphash64_matches_its_paper(void **state)
+{
+    (void)state;
+    uint8_t bytes[16];
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (uint8_t)i;
+    assert_true(seen_siphash64(bytes, false, bytes, 15, 2, 4) ==
+                0xa129ca6149be45e5);
+    assert_true(seen_siphash64(bytes, false, NULL, 0, 2, 4) ==
+                0x726fdb47dd0e0e31);
+}
+
+static void siphash64_of_slices_matches_known_answers(void **state)
+{
+    (void)state;
+    static const uint8_t seed[32] = {
+        0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8,
+        0x09, 0x3b, 0x3e, 0x7b, 0xd9, 0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98,
+        0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83};
+    static const uint64_t a[] = {0x61ec3bc33753f4d6, 0x19807c47e8649714,
+                                 0x1b64b2c85281ce79, 0x7401c53c3aef0c7d,
+                                 0xec886dd60dc69ca9};
+    static const uint64_t b[] = {0x0aa4a3954a194204, 0x7244f2736f0fb39a,
+                                 0x03597e1685b2f63d, 0xccab98a534b0c647,
+                                 0x5ca183fcf7b19870};
+    uint8_t with_length[32];
+    for (size_t i = 0; i < SHORT_KEYS; i++) {
+        const seen_key *k = &short_keys[i];
+        assert_true(seen_siphash64(seed, true, k->data, k->len, 1, 3) == a[i]);
+        assert_true(seen_siphash64(seed + 16, true, k->data, k->len, 1, 3) ==
+                    b[i]);
+        seen_put_le64(with_length, k->len);
+        if (k->len) memcpy(with_length + 8, k->data, k->len);
+        assert_true(
+            seen_siphash64(seed, false, with_length, k->len + 8, 1, 3) == a[i]);
+    }
+}
+
 /* ---- All ---------------------------------------------------------------- */
 
 /* Exact-sized blocks, so that the address sanitizer sees every byte too many;
@@ -235,11 +321,11 @@ static void fnv_matches_known_answers(void **state)
 static void no_hash_reads_past_its_key(void **state)
 {
     (void)state;
-    for (size_t len = 1; len <= 64; len++) {
+    for (size_t len = 1; len <= 300; len++) {
         uint8_t *key = malloc(len);
         assert_non_null(key);
         memset(key, 0x80, len);
-        uint64_t a[5], b[5];
+        uint64_t a[7], b[7];
         for (int i = 0; i < 2; i++) {
             uint64_t *h = i ? b : a;
             h[0] = seen_murmur3_128(key, len, 0).lo;
@@ -247,9 +333,11 @@ static void no_hash_reads_past_its_key(void **state)
             h[2] = seen_fnv1_64(key, len);
             h[3] = seen_fnv1a_64(key, len);
             h[4] = seen_murmur64a(key, len, 0);
+            h[5] = seen_xxh64(key, len, 0);
+            h[6] = seen_xxph3(key, len);
             key[len - 1] ^= 0xff;
         }
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 7; i++)
             assert_true(a[i] != b[i]);
         free(key);
     }
@@ -267,6 +355,10 @@ int main(void)
         cmocka_unit_test(leveldb_hash_matches_known_answers),
         cmocka_unit_test(only_tails_have_a_sign),
         cmocka_unit_test(fnv_matches_known_answers),
+        cmocka_unit_test(xxh64_has_smhashers_verification_value),
+        cmocka_unit_test(xxph3_matches_known_answers),
+        cmocka_unit_test(siphash64_matches_its_paper),
+        cmocka_unit_test(siphash64_of_slices_matches_known_answers),
         cmocka_unit_test(no_hash_reads_past_its_key),
     };
     test_announce("foreign_hash");
