@@ -36,6 +36,11 @@ static const char *const vectors[] = {
     "redisbloom-2.0",
     "redisbloom-cf",
     "redisbloom-cf-expanded",
+    "guava",
+    "guava-mitz32",
+    "guava-long",
+    "guava-utf8",
+    "guava-utf16",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -854,6 +859,38 @@ static void a_cuckoo_filter_counts_and_forgets(void **state)
     seen_free(f);
 }
 
+/* ---- Guava --------------------------------------------------------------- */
+
+static void guava_sizes_are_the_originals(void **state)
+{
+    (void)state;
+    seen_plan p = planned("guava", 1000, 0.01, 0);
+    assert_int_equal(p.bits, 9600);
+    assert_int_equal(p.hashes, 7);
+    p = planned("guava", 1, 0.03, 0); /* 7.29 bits */
+    assert_int_equal(p.bits, 64);
+    assert_int_equal(p.hashes, 5);
+    seen_spec insists = {
+        .dialect = "guava", .items = 1000, .fpp = 0.01, .hashes = 9};
+    assert_int_equal(seen_plan_for(&insists, &p), SEEN_OK);
+    assert_int_equal(p.hashes, 9);
+}
+
+static void guavas_strategies_are_two_dialects(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("guava");
+    seen_filter *f = NULL;
+    assert_int_equal(seen_import(&f, "guava-mitz32", NULL, v.bytes, v.len),
+                     SEEN_CORRUPT);
+    f = imported(&v);
+    size_t len;
+    assert_int_equal(seen_export(f, "guava-mitz32", NULL, 0, &len),
+                     SEEN_MISMATCH);
+    seen_free(f);
+    test_vector_free(&v);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -907,6 +944,8 @@ int main(void)
         cmocka_unit_test(redisbloom_that_does_not_scale_is_full),
         cmocka_unit_test(redisbloom_grows_as_far_as_its_limit),
         cmocka_unit_test(a_cuckoo_filter_counts_and_forgets),
+        cmocka_unit_test(guava_sizes_are_the_originals),
+        cmocka_unit_test(guavas_strategies_are_two_dialects),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
