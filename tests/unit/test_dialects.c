@@ -41,6 +41,8 @@ static const char *const vectors[] = {
     "guava-long",
     "guava-utf8",
     "guava-utf16",
+    "bits-and-blooms",
+    "bits-and-blooms-json",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -891,6 +893,51 @@ static void guavas_strategies_are_two_dialects(void **state)
     test_vector_free(&v);
 }
 
+/* ---- bits-and-blooms ------------------------------------------------------- */
+
+static void json_may_be_laid_out_otherwise(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("bits-and-blooms-json");
+    char *text = calloc(v.len + 100, 1), *b = strstr((char *)v.bytes, "\"b\"");
+    assert_true(text && b);
+    snprintf(text, v.len + 100, " {\n%.*s , \"k\" : 7,\t\"m\":9586 } \n",
+             (int)(strlen(b) - 1), b);
+    seen_filter *f = NULL;
+    assert_int_equal(seen_import(&f, v.dialect, NULL, text, strlen(text)),
+                     SEEN_OK);
+    must_answer(f, &v);
+    must_export(f, &v);
+    seen_free(f);
+    /* The other alphabet, which comes back. */
+    for (char *c = text; *c; c++)
+        *c = *c == '-' ? '+' : *c == '_' ? '/' : *c;
+    assert_int_equal(seen_import(&f, v.dialect, NULL, text, strlen(text)),
+                     SEEN_OK);
+    must_answer(f, &v);
+    size_t len;
+    uint8_t *out = exported(f, NULL, &len);
+    assert_non_null(memchr(out, '/', len));
+    free(out);
+    seen_free(f);
+    static const char *const bad[] = {
+        "",
+        "{}",
+        "{\"m\":1,\"k\":1}",
+        "{\"m\":1,\"m\":1,\"k\":1}",
+        "{\"m\":64,\"k\":1,\"b\":\"\"}",
+        "{\"m\":64,\"k\":1,\"b\":\"AAAAAAAAAEAAAAAAAAAAAA==\"",
+        "{\"m\":65,\"k\":1,\"b\":\"AAAAAAAAAEAAAAAAAAAAAA==\"}",
+        "{\"m\":64,\"k\":0,\"b\":\"AAAAAAAAAEAAAAAAAAAAAA==\"}",
+        "{\"m\":99999999999999999999,\"k\":1,\"b\":\"\"}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(
+            seen_import(&f, v.dialect, NULL, bad[i], strlen(bad[i])),
+            SEEN_CORRUPT);
+    free(text);
+    test_vector_free(&v);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -946,6 +993,7 @@ int main(void)
         cmocka_unit_test(a_cuckoo_filter_counts_and_forgets),
         cmocka_unit_test(guava_sizes_are_the_originals),
         cmocka_unit_test(guavas_strategies_are_two_dialects),
+        cmocka_unit_test(json_may_be_laid_out_otherwise),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
