@@ -341,7 +341,7 @@ static int run(char **operands, size_t n)
     settle_items(operands, n);
     build();
     if (spec.dialect)
-        export_filter(path, filter, NULL);
+        export_filter(path, filter, wish.dialect);
     else
         save_filter(path, filter, wish.secret_file);
     report(!path);

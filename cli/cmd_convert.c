@@ -8,6 +8,7 @@
 #include "foreign.h"
 #include "options.h"
 #include "output.h"
+#include "pack.h"
 #include "spec.h"
 #include "target.h"
 
@@ -53,7 +54,7 @@ static int run(char **operands, size_t n)
     struct target target;
     if (n != 1) fail("expected one filter: seen convert IN --to D -o OUT");
     if (!opt.to) fail("--to is missing: expected --to D, see seen dialects");
-    if (!to_native() && !seen_dialect_named(opt.to, NULL))
+    if (!to_native() && !seen_dialect_named(unpacked_name(opt.to), NULL))
         fail("--to %s: expected native or a dialect of seen dialects", opt.to);
     const char *path = output_path(opt.output);
     if (!find_target(&target, operands[0])) target_missing(&target);
@@ -71,8 +72,8 @@ static const char *const examples[] = {
     "a filter of another system into our container, checksums and all",
     "seen convert shown.seen --to exposure-list -o -",
     "and back, byte for byte",
-    "seen convert block --dialect leveldb --to badger -o block.badger",
-    "dialects that share a scheme",
+    "seen convert filter.json --to bits-and-blooms -o filter.bin",
+    "another encoding of the same system",
     NULL,
 };
 

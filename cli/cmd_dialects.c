@@ -99,7 +99,9 @@ const struct verb verb_dialects = {
             "system itself does it. `sniff`: the bytes say what they are, and\n"
             "--dialect can be left out. `needs`: what they do not say, and "
             "check,\n"
-            "add, info, merge and convert have to be told.",
+            "add, info, merge and convert have to be told. dcso-gzip is dcso "
+            "packed with\n"
+            "gzip, which is recognised.",
     .examples = examples,
     .options = groups,
     .run = run,

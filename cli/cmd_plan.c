@@ -3,6 +3,7 @@
  */
 #include "options.h"
 #include "output.h"
+#include "pack.h"
 #include "spec.h"
 #include "units.h"
 
@@ -118,7 +119,7 @@ static struct row plan_kind(seen_kind kind)
 static struct row plan_dialect(void)
 {
     struct row row = {.kind = SEEN_FOREIGN, .name = opt.dialect};
-    seen_spec spec = {.dialect = opt.dialect,
+    seen_spec spec = {.dialect = unpacked_name(opt.dialect),
                       .items = opt.items,
                       .fpp = opt.rate,
                       .bits = opt.bits,

@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "output.h"
+#include "pack.h"
 #include "spec.h"
 
 #include <errno.h>
@@ -45,10 +46,28 @@ static bool map_file(struct target *t)
 
 static void let_go(struct target *t)
 {
-    if (!t->path) return;
-    if (t->mapped) munmap(t->bytes, t->len);
-    t->bytes = NULL;
+    if (t->mapped)
+        munmap(t->bytes, t->len);
+    else if (t->packed)
+        free(t->bytes);
+    if (t->path || t->packed) t->bytes = NULL;
     t->mapped = false;
+}
+
+/* What is in the gzip takes the place of it. */
+static void unpack_target(struct target *t)
+{
+    size_t len;
+    bool was_mapped = t->mapped;
+    void *bytes = unpack(t->name, t->bytes, t->len, &len);
+    if (was_mapped)
+        munmap(t->bytes, t->len);
+    else if (!t->path)
+        free(t->bytes);
+    t->mapped = false;
+    t->packed = true;
+    t->bytes = bytes;
+    t->len = len;
 }
 
 static bool is_ours(const struct target *t)
@@ -102,7 +121,15 @@ bool find_foreign(struct target *t)
 {
     if (t->path && !map_file(t)) return false;
     bool ours = is_ours(t);
-    t->dialect = ours ? NULL : wish.dialect ? wish.dialect : sniff(t);
+    const char *named = unpacked_name(wish.dialect);
+    if (is_packed_name(wish.dialect) && !ours && !is_packed(t->bytes, t->len))
+        fail("%s: is no gzip with a DCSO filter in it", t->name);
+    if (!ours && (!named || strcmp(named, "dcso") == 0) &&
+        is_packed(t->bytes, t->len))
+        unpack_target(t);
+    t->dialect = ours ? NULL : named ? named : sniff(t);
+    if (!t->dialect && t->packed)
+        fail("%s: holds no DCSO filter in its gzip", t->name);
     if (!t->dialect) {
         t->unknown = !ours;
         let_go(t);
@@ -147,6 +174,7 @@ void change_foreign(struct target *t)
 void create_foreign(struct target *t, const seen_spec *spec)
 {
     plan_or_fail(spec, "--bits");
+    t->packed = is_packed_name(wish.dialect);
     if (seen_new(&t->loaded, spec) != SEEN_OK) fail("out of memory");
     t->filter = t->loaded;
     t->dialect = spec->dialect;
@@ -172,7 +200,8 @@ void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
                     size_t *len)
 {
     seen_info info;
-    seen_status status = seen_export(f, dialect, NULL, 0, len);
+    const char *plain = unpacked_name(dialect);
+    seen_status status = seen_export(f, plain, NULL, 0, len);
     if (status == SEEN_MISMATCH) {
         seen_info_of(f, &info);
         fail("%s: a %s filter has the bits of a key elsewhere than %s%s%s: "
@@ -184,9 +213,12 @@ void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
     if (status != SEEN_OK && status != SEEN_SHORT)
         fail("%s: %s", name, seen_strerror(status));
     void *bytes = must_have(malloc(*len + 1));
-    status = seen_export(f, dialect, bytes, *len, len);
+    status = seen_export(f, plain, bytes, *len, len);
     if (status != SEEN_OK) fail("%s: %s", name, seen_strerror(status));
-    return bytes;
+    if (!is_packed_name(dialect)) return bytes;
+    void *packed = pack(bytes, *len, len);
+    free(bytes);
+    return packed;
 }
 
 static void write_back(struct target *t)
@@ -195,7 +227,8 @@ static void write_back(struct target *t)
     seen_status status;
     if (t->dialect) {
         size_t len;
-        void *bytes = foreign_bytes(t->name, t->loaded, t->dialect, &len);
+        void *bytes = foreign_bytes(t->name, t->loaded,
+                                    t->packed ? "dcso-gzip" : t->dialect, &len);
         status = seen_file_write(t->path, bytes, len, &report);
         free(bytes);
     } else {

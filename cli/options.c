@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "output.h"
+#include "pack.h"
 #include "units.h"
 
 #include <seen.h>
@@ -75,12 +76,13 @@ static const char *parse_dialect(const char *text, const char **name)
 {
     static char expected[512];
     *name = text;
-    if (seen_dialect_named(text, NULL)) return NULL;
+    if (seen_dialect_named(unpacked_name(text), NULL)) return NULL;
     seen_dialect_facts facts;
     size_t len = (size_t)snprintf(expected, sizeof expected, "a dialect:");
     for (size_t i = 0; seen_dialect_at(i, &facts); i++)
         len += (size_t)snprintf(expected + len, sizeof expected - len, "%s%s",
                                 i ? ", " : " ", facts.name);
+    snprintf(expected + len, sizeof expected - len, ", dcso-gzip");
     return expected;
 }
 

@@ -2,6 +2,7 @@
 #include "spec.h"
 
 #include "output.h"
+#include "pack.h"
 #include "units.h"
 
 #include <ctype.h>
@@ -94,7 +95,7 @@ seen_spec wished_spec(void)
                       .hashes = (uint32_t)wish.hashes,
                       .last = wish.last,
                       .window_ms = wish.window_ms,
-                      .dialect = wish.dialect,
+                      .dialect = unpacked_name(wish.dialect),
                       .bits_per_key = wish.bits_per_key};
     if (wish.dialect && wish.keyed)
         fail("--keyed: filters of other systems have no secret");

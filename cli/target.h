@@ -28,6 +28,7 @@ struct target {
     bool failed;              /* a change did not reach the disk */
     const char *dialect;      /* another system's file: its dialect */
     bool unknown;             /* neither that nor a container of ours */
+    bool packed;              /* it was, or shall be, in gzip */
     bool mapped;              /* bytes are the file itself */
     bool counts;              /* a key that comes twice is in twice */
     bool changed;             /* to be written as a whole when it is closed */

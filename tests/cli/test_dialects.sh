@@ -45,7 +45,7 @@ for directory in "$vectors"/*/vector.txt; do
   run "$seen" verify "$name.seen"; expect_code 0
   run "$seen" check -c --hex "$name.seen" "$strangers"
   if [ "$encoding" != utf16 ]; then expect_out "$maybe"; fi
-  run "$seen" convert -q "$name.seen" --to "$dialect" -o "$name.back"
+  run "$seen" convert -q "$name.seen" --to "$dialect" -o "$name.back"; expect_code 0
   expect; [ "$encoding" = gzip ] || cmp -s "$name.back" "$file" || wrong "$name comes back from our container"
   if [ "$rebuild" = no ] || [ -n "$built" ] || [ "$encoding" = gzip ]; then continue; fi
   run "$seen" build -q "${told[@]}" -o "$name.built" "$keys"; expect_code 0; expect_silent
@@ -58,6 +58,28 @@ for directory in "$vectors"/*/vector.txt; do
   run "$seen" add -q "${told[@]}" "$name.half" rest; expect_code 0; expect_silent
   expect; cmp -s "$name.half" "$file" || wrong "$name from two halves is the same bytes"
 done
+
+# ---- gzip around DCSO's filters ----------------------------------------------
+
+load dcso-cli-gzip
+run "$seen" convert -q "$file" --to dcso -o plain; expect_code 0
+expect; cmp -s plain <(gzip -dc "$file") || wrong "unpacked"
+run "$seen" convert -q plain --to dcso-gzip -o packed; expect_code 0
+expect; cmp -s plain <(gzip -dc packed) || wrong "packed"
+run "$seen" build -q --hex --dialect dcso-gzip -n 1000 -p 2% -o packed "$keys"; expect_code 0
+expect; cmp -s plain <(gzip -dc packed) || wrong "built and packed"
+echo 00ff >more
+run "$seen" add -q --hex packed more; expect_code 0
+run "$seen" add -q --hex plain more; expect_code 0
+expect; cmp -s plain <(gzip -dc packed) || wrong "a packed filter stays one"
+run bash -c "'$seen' check -c --hex - '$keys' <packed"; expect_out 1000
+run "$seen" check --dialect dcso-gzip plain "$keys"; expect_failure "is no gzip with a DCSO filter"
+head -c 500 packed >cut
+run "$seen" check cut "$keys"; expect_failure "its gzip is damaged, cut off"
+(cat packed; echo x) >longer
+run "$seen" check longer "$keys"; expect_failure "something behind it"
+gzip -c "$keys" >keys.gz
+run "$seen" check keys.gz "$keys"; expect_code 2
 
 # ---- Which dialect is it? ---------------------------------------------------
 
@@ -142,7 +164,10 @@ run "$seen" plan --dialect gozero --kind bloom -n 9; expect_failure "exclude eac
 run "$seen" plan --bits-per-key 8 -n 9; expect_failure "goes with --dialect"
 run "$seen" plan --bits-per-key 0 -n 9; expect_failure "a number above 0"
 run "$seen" dialects; expect_code 0; expect_silent
-for d in leveldb gozero gobloom kevburnsjr exposure-list; do
+run "$seen" convert "$vectors/bits-and-blooms/filter.bin" --to bits-and-blooms-json -o -
+expect; [ "$out" = "$(cat "$vectors/bits-and-blooms-json/filter.bin")" ] || wrong "as JSON"
+run "$seen" dialects
+for d in leveldb gozero gobloom kevburnsjr exposure-list redisbloom guava dcso; do
   expect; grep -q "^$d " .out || wrong "dialects names $d"
 done
 run "$seen" dialects --json; expect_json name '"badger"'; expect_json sniff true

@@ -43,6 +43,9 @@ static const char *const vectors[] = {
     "guava-utf16",
     "bits-and-blooms",
     "bits-and-blooms-json",
+    "dcso",
+    "dcso-cli",
+    "dcso-cli-gzip",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -938,6 +941,35 @@ static void json_may_be_laid_out_otherwise(void **state)
     test_vector_free(&v);
 }
 
+/* ---- DCSO ---------------------------------------------------------------- */
+
+static void dcsos_data_stays_with_the_filter(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("dcso");
+    seen_filter *f = imported(&v), *copy = NULL;
+    assert_int_equal(seen_add_str(f, "one more"), SEEN_OK);
+    assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
+    size_t len;
+    uint8_t *bytes = exported(copy, NULL, &len);
+    assert_int_equal(len, v.len);
+    assert_memory_equal(bytes + 1248, v.bytes + 1248, len - 1248);
+    assert_int_equal(bytes[40] | bytes[41] << 8, 1000); /* 999, and one more */
+    free(bytes);
+    seen_free(copy);
+    seen_free(f);
+    test_vector_free(&v);
+}
+
+static void dcso_sizes_are_the_originals(void **state)
+{
+    (void)state;
+    assert_int_equal(planned("dcso", 1000, 0.01, 0).bits, 9585);
+    assert_int_equal(planned("bits-and-blooms", 1000, 0.01, 0).bits, 9586);
+    assert_int_equal(planned("dcso", 1000, 0.02, 0).bits, 8142);
+    assert_int_equal(planned("dcso", 1000, 0.02, 0).hashes, 6);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -994,6 +1026,8 @@ int main(void)
         cmocka_unit_test(guava_sizes_are_the_originals),
         cmocka_unit_test(guavas_strategies_are_two_dialects),
         cmocka_unit_test(json_may_be_laid_out_otherwise),
+        cmocka_unit_test(dcsos_data_stays_with_the_filter),
+        cmocka_unit_test(dcso_sizes_are_the_originals),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
