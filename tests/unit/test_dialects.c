@@ -46,6 +46,9 @@ static const char *const vectors[] = {
     "dcso",
     "dcso-cli",
     "dcso-cli-gzip",
+    "parquet",
+    "parquet-int64",
+    "parquet-bitset",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -970,6 +973,68 @@ static void dcso_sizes_are_the_originals(void **state)
     assert_int_equal(planned("dcso", 1000, 0.02, 0).hashes, 6);
 }
 
+/* ---- Parquet ------------------------------------------------------------- */
+
+static seen_status import_parquet(const uint8_t *head, size_t len)
+{
+    uint8_t bytes[128] = {0};
+    seen_filter *f = NULL;
+    memcpy(bytes, head, len);
+    seen_status s = seen_import(&f, "parquet", NULL, bytes, len + 32);
+    if (s == SEEN_OK) {
+        size_t out;
+        uint8_t *back = exported(f, NULL, &out);
+        assert_int_equal(out, len + 32);
+        assert_memory_equal(back, bytes, out); /* the header as it was */
+        free(back);
+    }
+    seen_free(f);
+    return s;
+}
+
+static void parquet_headers_may_have_more_fields(void **state)
+{
+    (void)state;
+    /* clang-format off */
+    const uint8_t plain[] = {0x15, 0x40, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0,
+                             0x1c, 0x1c, 0, 0, 0};
+    /* field 5: binary; field 6: a struct with a struct and a double in it */
+    const uint8_t more[] = {0x15, 0x40, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0,
+                            0x1c, 0x1c, 0, 0, 0x18, 2, 'h', 'i', 0x1c, 0x1c,
+                            0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x11, 0, 0};
+    /* in another order, with ids spelt out: 4, 3, 2, 1 */
+    const uint8_t order[] = {0x0c, 8, 0x1c, 0, 0, 0x0c, 6, 0x1c, 0, 0,
+                             0x0c, 4, 0x1c, 0, 0, 0x05, 2, 0x40, 0};
+    const uint8_t other_hash[] = {0x15, 0x40, 0x1c, 0x1c, 0, 0, 0x1c, 0x2c, 0,
+                                  0, 0x1c, 0x1c, 0, 0, 0};
+    const uint8_t missing[] = {0x15, 0x40, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0,
+                               0};
+    const uint8_t odd[] = {0x15, 0x42, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0,
+                           0x1c, 0x1c, 0, 0, 0};
+    const uint8_t negative[] = {0x15, 0x3f, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0,
+                                0x1c, 0x1c, 0, 0, 0};
+    /* clang-format on */
+    assert_int_equal(import_parquet(plain, sizeof plain), SEEN_OK);
+    assert_int_equal(import_parquet(more, sizeof more), SEEN_OK);
+    assert_int_equal(import_parquet(order, sizeof order), SEEN_OK);
+    assert_int_equal(import_parquet(other_hash, sizeof other_hash),
+                     SEEN_CORRUPT);
+    assert_int_equal(import_parquet(missing, sizeof missing), SEEN_CORRUPT);
+    assert_int_equal(import_parquet(odd, sizeof odd), SEEN_CORRUPT);
+    assert_int_equal(import_parquet(negative, sizeof negative), SEEN_CORRUPT);
+    uint8_t deep[60];
+    memset(deep, 0x1c, sizeof deep); /* structs without end */
+    assert_int_equal(import_parquet(deep, sizeof deep), SEEN_CORRUPT);
+}
+
+static void parquet_sizes_are_arrows(void **state)
+{
+    (void)state;
+    assert_int_equal(planned("parquet", 1000, 0.01, 0).bits, 16384);
+    assert_int_equal(planned("parquet", 1, 0.5, 0).bits, 256);
+    assert_int_equal(planned("parquet", 1000, 0.01, 0).hashes, 8);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -1028,6 +1093,8 @@ int main(void)
         cmocka_unit_test(json_may_be_laid_out_otherwise),
         cmocka_unit_test(dcsos_data_stays_with_the_filter),
         cmocka_unit_test(dcso_sizes_are_the_originals),
+        cmocka_unit_test(parquet_headers_may_have_more_fields),
+        cmocka_unit_test(parquet_sizes_are_arrows),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
