@@ -49,6 +49,11 @@ static const char *const vectors[] = {
     "parquet",
     "parquet-int64",
     "parquet-bitset",
+    "rocksdb",
+    "rocksdb-highbits",
+    "rocksdb-small",
+    "rocksdb-legacy",
+    "rocksdb-legacy-small",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -1035,6 +1040,71 @@ static void parquet_sizes_are_arrows(void **state)
     assert_int_equal(planned("parquet", 1000, 0.01, 0).hashes, 8);
 }
 
+/* ---- RocksDB ------------------------------------------------------------- */
+
+static void rocksdb_sizes_are_the_originals(void **state)
+{
+    (void)state;
+    static const struct {
+        double per_key;
+        uint32_t probes;
+    } known[] = {{1, 1},     {2.08, 1},   {2.081, 2},   {10, 6},
+                 {10.07, 6}, {10.071, 7}, {20, 11},     {25.5, 12},
+                 {26, 11},   {50, 23},    {50.001, 24}, {100, 24}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_int_equal(planned("rocksdb", 10, 0, known[i].per_key).hashes,
+                         known[i].probes);
+    assert_int_equal(planned("rocksdb", 1000, 0, 10).bits, 1280 * 8);
+    assert_int_equal(planned("rocksdb-legacy", 1000, 0, 10).bits, 21 * 512);
+    assert_int_equal(planned("rocksdb-legacy", 1000, 0, 10).hashes, 6);
+    seen_spec none = {.dialect = "rocksdb", .items = 9, .bits_per_key = 0.4};
+    assert_non_null(seen_plan_problem(&none));
+}
+
+static void rocksdb_trailers_decide(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t trailer[5];
+        const char *dialect;
+        seen_status status;
+        bool maybe, add;
+    } cases[] = {
+        {{0xff, 0, 6, 0, 0}, "rocksdb", SEEN_OK, false, true},
+        {{0xff, 1, 6, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0xff, 0, 0, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0xff, 0, 31, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0xff, 0, 38, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0xff, 0, 6, 0, 1}, "rocksdb", SEEN_OK, true, false},
+        {{0, 0, 6, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0x80, 0, 6, 0, 0}, "rocksdb", SEEN_OK, true, false},
+        {{0xfe, 0, 6, 0, 0}, "rocksdb", SEEN_UNSUPPORTED, false, false},
+        {{6, 1, 0, 0, 0}, "rocksdb", SEEN_CORRUPT, false, false},
+        {{6, 1, 0, 0, 0}, "rocksdb-legacy", SEEN_OK, false, true},
+        {{6, 2, 0, 0, 0}, "rocksdb-legacy", SEEN_CORRUPT, false, false},
+        {{6, 0, 0, 0, 0}, "rocksdb-legacy", SEEN_CORRUPT, false, false},
+        {{0, 1, 0, 0, 0}, "rocksdb-legacy", SEEN_OK, true, false},
+        {{0xff, 0, 6, 0, 0}, "rocksdb-legacy", SEEN_CORRUPT, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t block[69] = {0};
+        seen_filter *f = NULL;
+        memcpy(block + 64, cases[i].trailer, 5);
+        seen_status s = seen_import(&f, cases[i].dialect, NULL, block, 69);
+        assert_int_equal(s, cases[i].status);
+        if (s != SEEN_OK) continue;
+        assert_int_equal(seen_maybe_str(f, "key"), cases[i].maybe);
+        assert_int_equal(seen_add_str(f, "key"),
+                         cases[i].add ? SEEN_OK : SEEN_UNSUPPORTED);
+        size_t len;
+        uint8_t *out = exported(f, NULL, &len);
+        assert_int_equal(len, 69);
+        assert_memory_equal(out + 64, cases[i].trailer, 5);
+        free(out);
+        seen_free(f);
+    }
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -1095,6 +1165,8 @@ int main(void)
         cmocka_unit_test(dcso_sizes_are_the_originals),
         cmocka_unit_test(parquet_headers_may_have_more_fields),
         cmocka_unit_test(parquet_sizes_are_arrows),
+        cmocka_unit_test(rocksdb_sizes_are_the_originals),
+        cmocka_unit_test(rocksdb_trailers_decide),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
