@@ -54,6 +54,8 @@ static const char *const vectors[] = {
     "rocksdb-small",
     "rocksdb-legacy",
     "rocksdb-legacy-small",
+    "rust-bloomfilter",
+    "valkey-bloom",
 };
 
 #define VECTORS (sizeof vectors / sizeof *vectors)
@@ -1105,6 +1107,27 @@ static void rocksdb_trailers_decide(void **state)
     }
 }
 
+/* ---- Valkey -------------------------------------------------------------- */
+
+static void valkey_chains_without_expansion_are_full(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("valkey-bloom");
+    v.bytes[1] = 0; /* expansion */
+    seen_filter *f = imported(&v);
+    seen_status s = SEEN_OK;
+    for (uint64_t i = 0; i < 5000 && s == SEEN_OK; i++)
+        s = seen_add_u64(f, i);
+    assert_int_equal(s, SEEN_FULL);
+    must_answer_keys(f, &v);
+    seen_free(f);
+    /* The seed is not the fixed one, and the flag says that it is. */
+    v.bytes[30 + 8 + 13] ^= 1;
+    assert_int_equal(seen_import(&f, v.dialect, NULL, v.bytes, v.len),
+                     SEEN_CORRUPT);
+    test_vector_free(&v);
+}
+
 /* ---- Sniffing ------------------------------------------------------------ */
 
 static void check_sniffed(struct test_vector *v)
@@ -1167,6 +1190,7 @@ int main(void)
         cmocka_unit_test(parquet_sizes_are_arrows),
         cmocka_unit_test(rocksdb_sizes_are_the_originals),
         cmocka_unit_test(rocksdb_trailers_decide),
+        cmocka_unit_test(valkey_chains_without_expansion_are_full),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
     };
     test_announce("dialects");
