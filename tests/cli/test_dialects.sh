@@ -167,7 +167,7 @@ run "$seen" dialects; expect_code 0; expect_silent
 run "$seen" convert "$vectors/bits-and-blooms/filter.bin" --to bits-and-blooms-json -o -
 expect; [ "$out" = "$(cat "$vectors/bits-and-blooms-json/filter.bin")" ] || wrong "as JSON"
 run "$seen" dialects
-for d in leveldb gozero gobloom kevburnsjr exposure-list redisbloom guava dcso; do
+for d in leveldb gozero gobloom kevburnsjr exposure-list redisbloom guava dcso parquet rocksdb valkey-bloom; do
   expect; grep -q "^$d " .out || wrong "dialects names $d"
 done
 run "$seen" dialects --json; expect_json name '"badger"'; expect_json sniff true
