@@ -34,8 +34,8 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     struct seen_murmur3 s;
@@ -47,8 +47,8 @@ static void digest(const uint8_t seed[32], const void *key, size_t len,
     d->h[3] = b.hi;
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     for (; from < to; from++) {
         uint64_t w = (from + 1) & 2 ? d->h[3] : d->h[2];
@@ -56,11 +56,21 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_BIG_64,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme = {.hash = "murmur3-128, twice",
                                           .hash_bits = 128,
                                           .order = SEEN_ORDER_BIG_64,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
 

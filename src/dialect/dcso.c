@@ -42,15 +42,15 @@ static uint64_t mod_p(uint64_t x)
     return x >= P ? x - P : x;
 }
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     d->h[0] = mod_p(seen_fnv1_64(key, len));
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     uint64_t h = d->h[0];
     for (; from < to; from++) {
@@ -60,11 +60,21 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
     d->h[0] = h;
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme = {.hash = "fnv-1, 64",
                                           .hash_bits = 64,
                                           .order = SEEN_ORDER_LOW_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
 

@@ -33,8 +33,8 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     struct seen_murmur3 s;
@@ -45,8 +45,8 @@ static void digest(const uint8_t seed[32], const void *key, size_t len,
     memcpy(d->tail, s.tail, sizeof d->tail);
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     struct seen_murmur3 s = {.h1 = d->h[0], .h2 = d->h[1], .len = d->h[2]};
     memcpy(s.tail, d->tail, sizeof s.tail);
@@ -55,11 +55,20 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
                              &p->modulo);
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_HIGH_FIRST, 2);
+}
+
 static const struct seen_scheme scheme = {.hash = "murmur3-128 x 14",
                                           .hash_bits = 128,
                                           .order = SEEN_ORDER_HIGH_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
 

@@ -36,8 +36,8 @@
 
 /* ---- Schemes ------------------------------------------------------------ */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     seen_hash h = seen_murmur3_128(key, len, 0);
@@ -45,16 +45,16 @@ static void digest(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = h.hi;
 }
 
-static void positions_64(const struct seen_place *p, struct seen_digest *d,
-                         uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions_64(const struct seen_place *p, struct seen_digest *d,
+                              uint32_t from, uint32_t to, uint64_t *pos)
 {
     for (; from < to; from++)
         *pos++ =
             seen_modulo((d->h[0] + from * d->h[1]) & INT64_MAX, &p->modulo);
 }
 
-static void positions_32(const struct seen_place *p, struct seen_digest *d,
-                         uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions_32(const struct seen_place *p, struct seen_digest *d,
+                              uint32_t from, uint32_t to, uint64_t *pos)
 {
     uint32_t a = (uint32_t)d->h[0], b = (uint32_t)(d->h[0] >> 32);
     for (; from < to; from++) {
@@ -63,11 +63,21 @@ static void positions_32(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
+static bool maybe_64(const uint8_t seed[32], const struct seen_place *p,
+                     const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions_64, SEEN_ORDER_BIG_64,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme_64 = {.hash = "murmur3-128",
                                              .hash_bits = 128,
                                              .order = SEEN_ORDER_BIG_64,
                                              .digest = digest,
-                                             .positions = positions_64};
+                                             .positions = positions_64,
+                                             .maybe = maybe_64};
 static const struct seen_scheme scheme_32 = {.hash = "murmur3-128, half of it",
                                              .hash_bits = 64,
                                              .order = SEEN_ORDER_BIG_64,

@@ -44,16 +44,16 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     d->h[0] = seen_fnv1a_32_mixed(key, len, 0);
     d->h[1] = seen_fnv1a_32_mixed(key, len, SEED_B);
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     for (; from < to; from++) {
         uint64_t x = seen_modulo(d->h[0], &p->modulo);
@@ -62,11 +62,21 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_BIG_32,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme = {.hash = "fnv-1a-32, mixed, twice",
                                           .hash_bits = 64,
                                           .order = SEEN_ORDER_BIG_32,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
 

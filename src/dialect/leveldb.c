@@ -38,8 +38,8 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     uint32_t h = seen_leveldb_hash(key, len, SEED, false);
@@ -47,22 +47,32 @@ static void digest(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = h >> 17 | h << 15;
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     uint32_t h = (uint32_t)d->h[0], delta = (uint32_t)d->h[1];
     for (; from < to; from++) {
-        *pos++ = seen_modulo(h, &p->modulo);
+        *pos++ = seen_modulo32(h, &p->modulo);
         h += delta;
     }
     d->h[0] = h;
+}
+
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
 }
 
 static const struct seen_scheme scheme = {.hash = "leveldb-32",
                                           .hash_bits = 32,
                                           .order = SEEN_ORDER_LOW_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
 

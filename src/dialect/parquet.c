@@ -36,15 +36,15 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     d->h[0] = seen_xxh64(key, len, 0);
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     static const uint32_t salts[K] = {0x47b6137b, 0x44974d91, 0x8824ad5b,
                                       0xa2b7289d, 0x705495c7, 0x2df1424b,
@@ -55,11 +55,21 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
         *pos++ = block * BLOCK + 32 * from + (low * salts[from] >> 27);
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme = {.hash = "xxh64",
                                           .hash_bits = 64,
                                           .order = SEEN_ORDER_LOW_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 static void set_link(struct seen_foreign *f, uint64_t bits)
 {

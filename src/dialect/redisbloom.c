@@ -69,26 +69,36 @@
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     d->h[0] = seen_murmur64a(key, len, SEED);
     d->h[1] = seen_murmur64a(key, len, d->h[0]);
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     for (; from < to; from++)
         *pos++ = seen_modulo(d->h[0] + from * d->h[1], &p->modulo);
+}
+
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
 }
 
 static const struct seen_scheme scheme = {.hash = "murmur64a, twice",
                                           .hash_bits = 64,
                                           .order = SEEN_ORDER_LOW_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Sizes -------------------------------------------------------------- */
 

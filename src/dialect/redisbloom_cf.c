@@ -37,8 +37,8 @@
 #define TRIES    20
 #define GROWTH   1
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     (void)seed;
     d->h[0] = seen_murmur64a(key, len, 0);

@@ -49,8 +49,8 @@
 
 /* ---- Schemes ------------------------------------------------------------ */
 
-static void digest_fast(const uint8_t seed[32], const void *key, size_t len,
-                        struct seen_digest *d)
+SEEN_INLINE void digest_fast(const uint8_t seed[32], const void *key,
+                             size_t len, struct seen_digest *d)
 {
     (void)seed;
     uint64_t h = seen_xxph3(key, len);
@@ -58,8 +58,9 @@ static void digest_fast(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = h >> 32;
 }
 
-static void positions_fast(const struct seen_place *p, struct seen_digest *d,
-                           uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions_fast(const struct seen_place *p,
+                                struct seen_digest *d, uint32_t from,
+                                uint32_t to, uint64_t *pos)
 {
     uint64_t line = (d->h[0] * p->modulo.by) >> 32;
     uint32_t h = (uint32_t)d->h[1];
@@ -70,8 +71,8 @@ static void positions_fast(const struct seen_place *p, struct seen_digest *d,
     d->h[1] = h;
 }
 
-static void digest_old(const uint8_t seed[32], const void *key, size_t len,
-                       struct seen_digest *d)
+SEEN_INLINE void digest_old(const uint8_t seed[32], const void *key, size_t len,
+                            struct seen_digest *d)
 {
     (void)seed;
     uint32_t h = seen_leveldb_hash(key, len, SEED, true);
@@ -79,8 +80,9 @@ static void digest_old(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = h >> 17 | h << 15;
 }
 
-static void positions_old(const struct seen_place *p, struct seen_digest *d,
-                          uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions_old(const struct seen_place *p,
+                               struct seen_digest *d, uint32_t from,
+                               uint32_t to, uint64_t *pos)
 {
     uint64_t line = seen_modulo(d->h[2], &p->modulo) * p->line;
     uint32_t h = (uint32_t)d->h[0], delta = (uint32_t)d->h[1];
@@ -91,11 +93,21 @@ static void positions_old(const struct seen_place *p, struct seen_digest *d,
     d->h[0] = h;
 }
 
+static bool maybe_fast(const uint8_t seed[32], const struct seen_place *p,
+                       const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest_fast(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions_fast, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme_fast = {.hash = "xxph3-64",
                                                .hash_bits = 64,
                                                .order = SEEN_ORDER_LOW_FIRST,
                                                .digest = digest_fast,
-                                               .positions = positions_fast};
+                                               .positions = positions_fast,
+                                               .maybe = maybe_fast};
 static const struct seen_scheme scheme_old = {.hash = "leveldb-32, signed",
                                               .hash_bits = 32,
                                               .order = SEEN_ORDER_LOW_FIRST,

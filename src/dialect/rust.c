@@ -56,15 +56,15 @@ static const uint8_t fixed_seed[32] = {
 
 /* ---- Scheme ------------------------------------------------------------- */
 
-static void digest(const uint8_t seed[32], const void *key, size_t len,
-                   struct seen_digest *d)
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
 {
     d->h[0] = seen_siphash64(seed, true, key, len, 1, 3);
     d->h[1] = seen_siphash64(seed + 16, true, key, len, 1, 3);
 }
 
-static void positions(const struct seen_place *p, struct seen_digest *d,
-                      uint32_t from, uint32_t to, uint64_t *pos)
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
 {
     for (; from < to; from++) {
         uint64_t h = from < 2 ? d->h[from] : d->h[0] + from * d->h[1];
@@ -73,11 +73,21 @@ static void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
+                             SEEN_TOGETHER);
+}
+
 static const struct seen_scheme scheme = {.hash = "siphash-1-3, twice",
                                           .hash_bits = 128,
                                           .order = SEEN_ORDER_LOW_FIRST,
                                           .digest = digest,
-                                          .positions = positions};
+                                          .positions = positions,
+                                          .maybe = maybe};
 
 /* ---- Sizes -------------------------------------------------------------- */
 

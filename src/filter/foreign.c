@@ -11,10 +11,10 @@
  * keys come, and lists of filters are chains, too; then a key is in if it is in
  * any link, and goes into the newest.
  *
- * An absent key is usually found out by its first or second bit, so the first
- * FIRST positions of a key are computed, and the others only if all of those are
- * set. In a batch the first few of a key are computed, and on their way from
- * memory, while RING keys before it are tested.
+ * A single question is the scheme's own affair, in one go (probe/scheme.h). In a
+ * batch on a large filter the first FIRST positions of a key are computed, and on
+ * their way from memory, while RING keys before it are tested; the others only if
+ * all of those are set.
  *
  * The rate is that of the formula for independent positions. Most of these
  * schemes derive positions from each other, and some keep a key to one line, so
@@ -28,7 +28,7 @@
 #include <math.h>
 #include <string.h>
 
-#define FIRST 4
+#define FIRST 8
 #define RING  16
 
 /* ---- Plan --------------------------------------------------------------- */
@@ -173,6 +173,9 @@ static bool set_bits(const struct seen_scheme *s, struct seen_link *l,
 static bool foreign_maybe_key(const seen_filter *g, const void *key, size_t len)
 {
     const struct seen_foreign *f = seen_foreign_of(g);
+    if (f->scheme->maybe && f->count == 1 && f->verdict == SEEN_BY_BITS)
+        return f->scheme->maybe(f->seed, &f->links[0].place, f->links[0].at,
+                                key, len);
     struct seen_digest d;
     f->scheme->digest(f->seed, key, len, &d);
     return test(f, &d);

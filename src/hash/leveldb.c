@@ -20,9 +20,16 @@
 
 #define M 0xc6a4a793u
 
-static uint32_t widen(uint8_t byte, bool with_sign)
+/* The 1 to 3 bytes at p as one number. `before`: there are 4 bytes before their
+ * end, which are read at once and shifted, for a loop over so few bytes is a guess
+ * that the processor gets wrong. */
+SEEN_INLINE uint32_t get_tail(const uint8_t *p, size_t n, bool before)
 {
-    return with_sign && byte >= 0x80 ? byte - 256u : byte;
+    if (before) return seen_get_le32(p + n - 4) >> (32 - 8 * n);
+    uint32_t tail = 0;
+    for (size_t i = 0; i < n; i++)
+        tail |= (uint32_t)p[i] << (8 * i);
+    return tail;
 }
 
 uint32_t seen_leveldb_hash(const void *key, size_t len, uint32_t seed,
@@ -30,13 +37,15 @@ uint32_t seen_leveldb_hash(const void *key, size_t len, uint32_t seed,
 {
     const uint8_t *p = key;
     uint32_t h = seed ^ ((uint32_t)len * M);
-    for (; len >= 4; p += 4, len -= 4) {
+    size_t rest = len % 4;
+    for (size_t i = len / 4; i > 0; i--, p += 4) {
         h = (h + seen_get_le32(p)) * M;
         h ^= h >> 16;
     }
-    if (len == 0) return h;
-    for (size_t i = len; i-- > 0;)
-        h += widen(p[i], signed_tail) << (8 * i);
-    h *= M;
+    if (rest == 0) return h;
+    uint32_t tail = get_tail(p, rest, len >= 4);
+    /* Bytes of 0x80 and more count 256 less. */
+    if (signed_tail) tail -= (tail & 0x808080) << 1;
+    h = (h + tail) * M;
     return h ^ h >> 24;
 }

@@ -24,6 +24,7 @@ struct seen_modulo {
     uint64_t by;
     uint64_t reciprocal;
     uint32_t first, second; /* shifts */
+    uint64_t fraction;      /* 2^64 / by, rounded up; by below 2^32 only */
 };
 
 /* d >= 1 */
@@ -34,7 +35,8 @@ SEEN_INLINE struct seen_modulo seen_modulo_of(uint64_t d)
     return (struct seen_modulo){.by = d,
                                 .reciprocal = (uint64_t)((rest << 64) / d) + 1,
                                 .first = l > 0,
-                                .second = l > 0 ? l - 1 : 0};
+                                .second = l > 0 ? l - 1 : 0,
+                                .fraction = UINT64_MAX / d + 1};
 }
 
 SEEN_INLINE uint64_t seen_modulo(uint64_t n, const struct seen_modulo *m)
@@ -42,6 +44,14 @@ SEEN_INLINE uint64_t seen_modulo(uint64_t n, const struct seen_modulo *m)
     uint64_t t = (uint64_t)(((seen_u128)m->reciprocal * n) >> 64);
     uint64_t q = (t + ((n - t) >> m->first)) >> m->second;
     return n - q * m->by;
+}
+
+/* The same for a hash of 32 bits, in two multiplications where d has no more
+ * (Lemire, Kaser, Kurz 2019): the fraction of n / d, times d. */
+SEEN_INLINE uint64_t seen_modulo32(uint32_t n, const struct seen_modulo *m)
+{
+    if (m->by > UINT32_MAX) return n;
+    return (uint64_t)(((seen_u128)(m->fraction * n) * m->by) >> 64);
 }
 
 #endif

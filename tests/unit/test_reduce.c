@@ -99,13 +99,16 @@ static void remainders_are_exact(void **state)
         if ((size_t)i < n_edges) d = edges[i];
         struct seen_modulo m = seen_modulo_of(d);
         for (size_t j = 0; j < n_edges; j++)
-            assert_true(seen_modulo(edges[j], &m) == edges[j] % d);
+            assert_true(seen_modulo(edges[j], &m) == edges[j] % d &&
+                        seen_modulo32((uint32_t)edges[j], &m) ==
+                            (uint32_t)edges[j] % d);
         for (int j = 0; j < 8; j++) {
             uint64_t n = test_next(&r);
             assert_true(seen_modulo(n, &m) == n % d);
             n -= n % d; /* a multiple, and the number before it */
             assert_true(seen_modulo(n, &m) == 0);
             assert_true(seen_modulo(n - 1, &m) == (n - 1) % d);
+            assert_true(seen_modulo32((uint32_t)n, &m) == (uint32_t)n % d);
         }
         assert_true(seen_modulo(0, &m) == 0);
     }
