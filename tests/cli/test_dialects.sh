@@ -86,6 +86,15 @@ run "$seen" check keys.gz "$keys"; expect_code 2
 load exposure-list
 run "$seen" check -c --hex -n 1000 -p 0.001 "$file" "$strangers"; expect_out 0; expect_silent
 run "$seen" info "$file"; expect_failure "as exposure-list: --hashes, or -n and -p, are needed"
+# A DCSO filter of 64 bits, with data that ends like a RocksDB block.
+{
+  printf '\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\xe0\x3f'
+  printf '\1\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0'
+  head -c 24 /dev/zero; printf '\xff\0\6\0\0'
+} >two
+run "$seen" info two; expect_failure "could be any of dcso, rocksdb: say which with --dialect"
+run "$seen" info --dialect rocksdb two; expect_code 0
+run "$seen" info --dialect dcso two; expect_code 0
 load leveldb
 run "$seen" info "$file"; expect_failure "if another system wrote it, say which: --dialect"
 run "$seen" info --dialect nobody "$file"; expect_failure "expected a dialect: leveldb, "

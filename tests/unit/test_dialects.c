@@ -10,6 +10,7 @@
  * used, and takes no more memory than there are bytes.
  */
 #include "seen.h"
+#include "seen_allowlist.h"
 
 #include "helpers/harness.h"
 #include "helpers/vectors.h"
@@ -302,6 +303,61 @@ static void filters_of_others_are_ordinary_filters(void **state)
 {
     (void)state;
     for_each(check_whole);
+}
+
+static void built_at_once_it_is_the_same(void **state)
+{
+    (void)state;
+    struct test_vector v = test_vector_load("leveldb");
+    seen_spec spec = made_with(&v);
+    spec.items = 5; /* not read: there are as many as come */
+    seen_filter *f = NULL;
+    assert_int_equal(seen_build(&f, &spec, v.keys.keys, v.keys.n), SEEN_OK);
+    must_export(f, &v);
+    seen_free(f);
+    seen_builder *b = NULL;
+    assert_int_equal(seen_builder_new(&b, &spec), SEEN_UNSUPPORTED);
+    test_vector_free(&v);
+}
+
+/* A list overrules the answers for its keys, also here. */
+static void check_listed(struct test_vector *v)
+{
+    seen_filter *f = imported(v);
+    seen_allowlist *list = NULL;
+    const seen_key *key = &v->keys.keys[v->keys.n / 2];
+    assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
+    assert_int_equal(seen_allowlist_add(list, key->data, key->len), SEEN_OK);
+    assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
+    assert_false(seen_maybe(f, key->data, key->len));
+    bool answers[3], before;
+    size_t at = v->keys.n > 2 ? v->keys.n / 2 - 1 : 0,
+           n = v->keys.n > 2 ? 3 : 1;
+    seen_maybe_many(f, v->keys.keys + at, n, answers);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(answers[i], at + i != v->keys.n / 2);
+    assert_int_equal(seen_visit(f, key->data, key->len, &before), SEEN_OK);
+    assert_false(before);
+    assert_int_equal(seen_count(f, key->data, key->len), 0);
+    /* And it goes along into our container. */
+    size_t len;
+    seen_filter *g = NULL;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    void *bytes = malloc(len);
+    assert_non_null(bytes);
+    assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
+    assert_int_equal(seen_load(&g, bytes, len, NULL, NULL), SEEN_OK);
+    assert_false(seen_maybe(g, key->data, key->len));
+    free(bytes);
+    seen_free(g);
+    seen_allowlist_free(list);
+    seen_free(f);
+}
+
+static void lists_overrule_filters_of_others(void **state)
+{
+    (void)state;
+    for_each(check_listed);
 }
 
 /* Our own container takes it as it is. */
@@ -1152,6 +1208,20 @@ static void what_says_what_it_is_is_recognised(void **state)
     assert_int_equal(seen_sniff(NULL, 0, NULL, 0), 0);
 }
 
+/* A DCSO filter whose owner's data ends like a RocksDB block. */
+static void what_fits_two_is_both(void **state)
+{
+    (void)state;
+    const uint8_t bytes[69] = {1,        [8] = 1,   [22] = 0xe0, 0x3f,
+                               [24] = 1, [32] = 64, [64] = 0xff, [66] = 6};
+    const char *names[4] = {0};
+    assert_int_equal(seen_sniff(bytes, sizeof bytes, names, 4), 2);
+    assert_string_equal(names[0], "dcso");
+    assert_string_equal(names[1], "rocksdb");
+    assert_int_equal(seen_sniff(bytes, sizeof bytes, names, 1), 2);
+    assert_int_equal(seen_sniff(bytes, sizeof bytes, NULL, 0), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1160,6 +1230,8 @@ int main(void)
         cmocka_unit_test(filters_made_from_the_keys_are_the_same_bytes),
         cmocka_unit_test(single_visits_tell_what_was_there),
         cmocka_unit_test(filters_of_others_are_ordinary_filters),
+        cmocka_unit_test(built_at_once_it_is_the_same),
+        cmocka_unit_test(lists_overrule_filters_of_others),
         cmocka_unit_test(our_container_takes_filters_of_others),
         cmocka_unit_test(any_cut_is_an_error_or_a_filter),
         cmocka_unit_test(any_change_is_an_error_or_a_filter),
@@ -1192,6 +1264,7 @@ int main(void)
         cmocka_unit_test(rocksdb_trailers_decide),
         cmocka_unit_test(valkey_chains_without_expansion_are_full),
         cmocka_unit_test(what_says_what_it_is_is_recognised),
+        cmocka_unit_test(what_fits_two_is_both),
     };
     test_announce("dialects");
     return cmocka_run_group_tests_name("dialects", tests, NULL, NULL);
