@@ -6,6 +6,7 @@
 #include "bench.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,39 @@ double bench_median(const struct bench_series *s)
 double bench_worst(const struct bench_series *s)
 {
     return quantile(s, 1);
+}
+
+/* ---- Chance ------------------------------------------------------------- */
+
+#define FLAKE 1e-6
+
+/* ln of the probability of exactly k successes of n. */
+static double ln_binomial(double n, double k, double p)
+{
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+           (n - k) * log1p(-p);
+}
+
+/* From far outside (20 deviations) towards the mean, until half of FLAKE has
+ * been passed: the first count that is still acceptable. */
+static double accept_bound(double n, double p, double direction)
+{
+    double mean = n * p, far = 20 * sqrt(mean * (1 - p));
+    double k = floor(fmin(fmax(mean - direction * far, 0), n));
+    for (double passed = 0;; k += direction) {
+        passed += exp(ln_binomial(n, k, p));
+        if (passed > FLAKE / 2) return k;
+    }
+}
+
+double bench_least(double n, double p)
+{
+    return accept_bound(n, p, 1);
+}
+
+double bench_most(double n, double p)
+{
+    return accept_bound(n, p, -1);
 }
 
 /* ---- Rows --------------------------------------------------------------- */

@@ -63,6 +63,13 @@ double bench_worst(const struct bench_series *s);
 /* A series of one: a size, a count, something that is not noisy. */
 struct bench_series bench_once(double cost);
 
+/* ---- Chance ------------------------------------------------------------- */
+
+/* How often something of probability p happens in n trials, at least and at
+ * most, but for one run in a million. */
+double bench_least(double n, double p);
+double bench_most(double n, double p);
+
 /* ---- Rows --------------------------------------------------------------- */
 
 enum bench_aim {

@@ -30,7 +30,6 @@
 
 #define ROUNDS       25
 #define ROUND_BLOCKS 16
-#define FLAKE        1e-6
 
 static struct bench_hashes block;
 static uint64_t sink; /* keeps the sums of the raw reads alive */
@@ -190,25 +189,6 @@ static void portable_end(const struct portable *p)
 
 /* ---- Size and rate ------------------------------------------------------ */
 
-/* ln of the probability of exactly k successes of n. */
-static double ln_binomial(double n, double k, double p)
-{
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
-           (n - k) * log1p(-p);
-}
-
-/* From far outside (20 deviations) towards the mean, until half of `flake` has
- * been passed: the first count that is still acceptable. */
-static double accept_bound(double n, double p, double flake, double direction)
-{
-    double mean = n * p, far = 20 * sqrt(mean * (1 - p));
-    double k = floor(fmin(fmax(mean - direction * far, 0), n));
-    for (double passed = 0;; k += direction) {
-        passed += exp(ln_binomial(n, k, p));
-        if (passed > flake / 2) return k;
-    }
-}
-
 static double measured_rate(const seen_filter *f, uint64_t items,
                             uint64_t probes)
 {
@@ -253,8 +233,8 @@ static void size_rows(double fpp, double bits_target)
                             .limit_name = "expected",
                             .limit = bench_once(n * p),
                             .what = BENCH_OURS_WITHIN,
-                            .aim_low = accept_bound(n, p, FLAKE, 1),
-                            .aim = accept_bound(n, p, FLAKE, -1),
+                            .aim_low = bench_least(n, p),
+                            .aim = bench_most(n, p),
                             .note = note});
     seen_free(f);
 }

@@ -36,14 +36,6 @@ static const struct option options[] = {
 
 static struct target target;
 
-static void acknowledge(size_t more)
-{
-    char text[32];
-    int len = snprintf(text, sizeof text, "%llu\n",
-                       (unsigned long long)(tally.lines + more));
-    write_all(text, (size_t)len);
-}
-
 /* One batch. Cuckoo filters count: a key that looks like one that is there must
  * go in all the same, or it would go when that one is removed. */
 static seen_status add_some(const seen_key *keys, size_t n, bool *known,

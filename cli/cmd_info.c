@@ -1,11 +1,16 @@
-/* cmd_info.c - seen info: what a filter is, what is in it, how it is doing. */
+/*
+ * cmd_info.c - seen info: what a filter is, what is in it, how it is doing; the
+ * same of stores of users (survey.h).
+ */
 #include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
 #include "spec.h"
+#include "survey.h"
 #include "target.h"
 #include "units.h"
+#include "users.h"
 
 #include <math.h>
 #include <seen_allowlist.h>
@@ -13,9 +18,12 @@
 
 static struct {
     bool json;
+    const char *user;
 } opt;
 
 static const struct option options[] = {
+    {0, "user", "USER", OPTION_TEXT, &opt.user,
+     "of a store: what this user has been shown"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the same as JSON"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -263,41 +271,102 @@ static void print_json(struct json *j, const struct target *t,
 
 /* ---- Run ---------------------------------------------------------------- */
 
-static void print_all(struct target *targets, size_t n)
+static void print_filters(struct target *targets, size_t n, struct json *j)
 {
-    struct json j = {.to = stdout};
-    if (opt.json) {
-        json_open(&j, NULL, '{');
-        json_open(&j, "filters", '[');
-    }
     for (size_t i = 0; i < n; i++) {
         work_on(targets[i].name);
         seen_info info = inspect(&targets[i]);
         work_on(NULL);
         if (opt.json)
-            print_json(&j, &targets[i], &info);
+            print_json(j, &targets[i], &info);
         else
             print_text(&targets[i], &info);
         close_target(&targets[i]);
     }
-    if (opt.json) {
-        json_close(&j, ']');
-        json_close(&j, '}');
+}
+
+static void print_store(struct users *u, struct json *j)
+{
+    struct survey survey;
+    work_on(u->name);
+    take_survey(u, &survey);
+    work_on(NULL);
+    if (opt.json)
+        json_survey(j, u, &survey);
+    else
+        print_survey(u, &survey);
+}
+
+static void print_one_user(struct users *u, struct json *j)
+{
+    seen_key user = user_operand(opt.user);
+    seen_exposure_info info;
+    find_user(u, user, &info);
+    if (opt.json)
+        json_user(j, u, opt.user, &info);
+    else
+        print_user(u, user, &info);
+}
+
+/* Stores come behind the filters. */
+static int print_stores(struct users *stores, size_t n, struct json *j)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < n; i++) {
+        if (opt.user)
+            print_one_user(&stores[i], j);
+        else
+            print_store(&stores[i], j);
+        close_users(&stores[i]);
+        code |= users_exit(&stores[i]);
     }
+    return code;
+}
+
+static void open_list(struct json *j, const char *name)
+{
+    if (opt.json) json_open(j, name, '[');
+}
+
+static void close_list(struct json *j)
+{
+    if (opt.json) json_close(j, ']');
 }
 
 static int run(char **operands, size_t n)
 {
-    if (n == 0) fail("TARGET is missing: expected filter files, or -");
+    if (n == 0) fail("TARGET is missing: expected filter files, -, or stores");
+    if (opt.user && (n > 1 || !is_store(operands[0])))
+        fail("--user: expected one STORE, a directory");
     struct target *targets = must_have(calloc(n, sizeof *targets));
+    struct users *stores = must_have(calloc(n, sizeof *stores));
+    size_t filters = 0, all_stores = 0;
     for (size_t i = 0; i < n; i++)
-        if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
+        if (is_store(operands[i]))
+            read_users(&stores[all_stores++], operands[i]);
+        else if (!find_target(&targets[filters++], operands[i]))
+            target_missing(&targets[filters - 1]);
+
+    struct json j = {.to = stdout};
     start_work(false);
-    print_all(targets, n);
+    if (opt.json) json_open(&j, NULL, '{');
+    if (filters) {
+        open_list(&j, "filters");
+        print_filters(targets, filters, &j);
+        close_list(&j);
+    }
+    int code = EXIT_DONE;
+    if (all_stores) {
+        open_list(&j, "stores");
+        code = print_stores(stores, all_stores, &j);
+        close_list(&j);
+    }
+    if (opt.json) json_close(&j, '}');
     end_progress();
     free(targets);
+    free(stores);
     finish_output();
-    return EXIT_DONE;
+    return code;
 }
 
 static const char *const examples[] = {
@@ -307,23 +376,30 @@ static const char *const examples[] = {
     "which filters hold more than they were made for?",
     "seen build -n 1e6 -o - keys.txt | seen info -",
     "a filter that comes through a pipe",
+    "seen info feed",
+    "a store: its policy, and how many items and bytes users have",
+    "seen info feed --user alice",
+    "her generations: items, bytes, ages",
     NULL,
 };
 
-static const struct option *const groups[] = {options, dialect_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {
+    options, dialect_options, secret_options, tail_options, time_options, NULL};
 
 const struct verb verb_info = {
     .name = "info",
-    .summary = "what a filter is, and how it is doing",
+    .summary = "what a filter or a store is, and how it is doing",
     .operands = "TARGET...",
-    .text = "Reads every bit of a filter to tell its current rate, but checks "
-            "nothing:\n"
-            "that is what seen verify is for. A filter whose secret is kept "
-            "apart is\n"
-            "described as far as its header goes. A filter of another system "
-            "is told by\n"
-            "its bytes, or by --dialect where they do not say it.",
+    .text =
+        "Reads every bit of a filter to tell its current rate, but checks "
+        "nothing:\n"
+        "that is what seen verify is for. A filter whose secret is kept "
+        "apart is\n"
+        "described as far as its header goes. A filter of another system is "
+        "told by\n"
+        "its bytes, or by --dialect where they do not say it. A directory, "
+        "lmdb:DIR\n"
+        "or mem: is a store: all users are looked at.",
     .examples = examples,
     .options = groups,
     .run = run,

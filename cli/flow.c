@@ -32,7 +32,7 @@ static void status(char *buf, size_t cap)
     double total = (double)source_total(from);
     size_t len = (size_t)snprintf(buf, cap, "%s lines",
                                   show_short(lines, (double)tally.lines));
-    if (to)
+    if (to && to->found)
         len +=
             (size_t)snprintf(buf + len, cap - len, ", %s %s",
                              show_short(found, (double)tally.found), to->found);
@@ -118,6 +118,14 @@ static void prepare(struct job *job)
             must_have(realloc(job->answers, job->cap * sizeof *job->answers));
     }
     if (flow->prepare) flow->prepare(job);
+}
+
+void acknowledge(size_t done)
+{
+    char text[32];
+    int len = snprintf(text, sizeof text, "%llu\n",
+                       (unsigned long long)(tally.lines + done));
+    write_all(text, (size_t)len);
 }
 
 /* Lines already counted are never counted again, so a failure in the middle says

@@ -42,7 +42,8 @@ struct flow {
      * except that output may be what failed. NULL: signals just kill. */
     void (*close)(void);
 
-    const char *found; /* what lines with the answer true are called */
+    const char *found; /* what lines with the answer true are called; NULL:
+                          there are none */
     bool silent;       /* print no lines */
     bool wanted;       /* the answer of those to print */
     bool line_buffered;
@@ -66,6 +67,9 @@ void run_flow(const struct flow *flow);
 
 uint64_t flow_bytes(void); /* read so far */
 uint64_t flow_total(void); /* of regular files; 0: unknown */
+
+/* For ask(): print how many lines are safe now, so many of this chunk. */
+void acknowledge(size_t done);
 
 /* Add up the lines of the source, then begin again: regular files only. */
 uint64_t count_lines(char **inputs, size_t n);

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <seen_users.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +163,8 @@ void check_key_format(void)
     if (key_format.fields) parse_fields(key_format.fields);
 }
 
-static bool keys_are_lines(void)
+/* Nothing is to be done to the text of a key. */
+static bool keys_are_text(void)
 {
     return !key_format.hex && !key_format.u64 && !key_format.fold &&
            !key_format.fields && key_type == KEY_BYTES;
@@ -316,6 +318,23 @@ static size_t pick_fields(seen_key line, uint8_t *to)
     }
 }
 
+/* "user<TAB>item": the user; the line becomes the item. */
+static seen_key cut_user(seen_key *line, const char **bad)
+{
+    const char *from = line->data;
+    const char *tab = line->len ? memchr(from, '\t', line->len) : NULL;
+    seen_key user = {from, tab ? (size_t)(tab - from) : 0};
+    if (!tab) {
+        *bad = "expected a user, a tab and an item";
+        return user;
+    }
+    if (user.len == 0 || user.len > SEEN_USER_MOST)
+        *bad = "expected a user of 1 to 511 bytes before the tab";
+    line->data = tab + 1;
+    line->len -= user.len + 1;
+    return user;
+}
+
 static size_t room_for(seen_key line)
 {
     /* Every byte could be a delimiter; that makes one field more. */
@@ -345,7 +364,7 @@ static void make_keys(struct chunk *c)
 {
     /* 1. Room for all, so that keys do not move. */
     size_t room = 0;
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n && !keys_are_text(); i++)
         room += room_for(c->lines[i]);
     if (room > c->scratch_cap) {
         free(c->scratch);
@@ -356,62 +375,81 @@ static void make_keys(struct chunk *c)
     /* 2. The keys, up to the first that is none. */
     uint8_t *to = c->scratch;
     for (size_t i = 0; i < c->n; i++) {
-        size_t len = make_key(c->lines[i], to, &c->bad);
+        seen_key text = c->lines[i];
+        if (key_format.users) c->users[i] = cut_user(&text, &c->bad);
+        if (!c->bad && !keys_are_text()) {
+            size_t len = make_key(text, to, &c->bad);
+            text = (seen_key){to, len};
+            to += len;
+        }
         if (c->bad) {
             c->n = i;
             return;
         }
-        c->keys[i] = (seen_key){to, len};
-        to += len;
+        c->keys[i] = text;
     }
 }
 
+/* Where keys are the lines there is one array for both. */
 static void grow_lines(struct chunk *c)
 {
+    bool apart = key_format.users || !keys_are_text();
     c->lines_cap = c->lines_cap ? 2 * c->lines_cap : 1024;
-    c->lines = must_have(realloc(c->lines, c->lines_cap * sizeof *c->lines));
+    size_t size = c->lines_cap * sizeof *c->lines;
+    c->lines = must_have(realloc(c->lines, size));
+    c->keys = apart ? must_have(realloc(c->keys, size)) : c->lines;
+    if (key_format.users) c->users = must_have(realloc(c->users, size));
+}
+
+static void add_line(struct chunk *c, const char *text, size_t len)
+{
+    if (c->n == c->lines_cap) grow_lines(c);
+    c->lines[c->n++] = (seen_key){text, len};
 }
 
 void split_chunk(struct chunk *c)
 {
     const int end_byte = key_format.nul ? '\0' : '\n';
     const char *from = c->bytes, *end = c->bytes + c->len;
-    seen_key *own_keys = c->keys == c->lines ? NULL : c->keys;
-    size_t had = c->lines_cap;
     c->n = 0;
     c->bad = NULL;
     while (from < end) {
         const char *stop = memchr(from, end_byte, (size_t)(end - from));
-        if (c->n == c->lines_cap) grow_lines(c);
-        c->lines[c->n++] = (seen_key){from, (size_t)(stop - from)};
+        add_line(c, from, (size_t)(stop - from));
         from = stop + 1;
     }
-    if (keys_are_lines()) {
-        c->keys = c->lines;
-        return;
-    }
-    if (!own_keys || had != c->lines_cap)
-        own_keys =
-            must_have(realloc(own_keys, c->lines_cap * sizeof *own_keys));
-    c->keys = own_keys;
-    make_keys(c);
+    if (c->keys != c->lines) make_keys(c);
+}
+
+const char *show_bytes(char *buf, size_t cap, seen_key bytes)
+{
+    const char *from = bytes.data;
+    size_t len = 0;
+    for (; len < bytes.len && len < cap - 4; len++)
+        buf[len] = from[len] >= ' ' && from[len] <= '~' ? from[len] : '?';
+    strcpy(buf + len, len < bytes.len ? "..." : "");
+    return buf;
 }
 
 const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT])
 {
-    const seen_key *line = &c->lines[c->n];
-    const char *from = line->data;
-    size_t len = 0;
-    for (; len < line->len && len < BAD_LINE_TEXT - 4; len++)
-        buf[len] = from[len] >= ' ' && from[len] <= '~' ? from[len] : '?';
-    strcpy(buf + len, len < line->len ? "..." : "");
-    return buf;
+    return show_bytes(buf, BAD_LINE_TEXT, c->lines[c->n]);
+}
+
+void chunk_of(struct chunk *c, char **arguments, size_t n)
+{
+    char text[BAD_LINE_TEXT];
+    for (size_t i = 0; i < n; i++)
+        add_line(c, arguments[i], strlen(arguments[i]));
+    if (c->keys != c->lines) make_keys(c);
+    if (c->bad) fail("%s: %s", show_bad_line(c, text), c->bad);
 }
 
 void free_chunk(struct chunk *c)
 {
     if (c->keys != c->lines) free(c->keys);
     free(c->lines);
+    free(c->users);
     free(c->scratch);
     free(c->bytes);
 }
@@ -536,11 +574,39 @@ static void set_carry(struct source *s, const char *from, size_t len)
     s->carry_len = len;
 }
 
+/* Do two lines begin with the same user? b ends before `end`. */
+static bool same_user(const char *a, const char *b, const char *end)
+{
+    const char end_byte = key_format.nul ? '\0' : '\n';
+    while (b < end && *a == *b && *a != '\t' && *a != end_byte)
+        a++, b++;
+    return b < end && *a == '\t' && *b == '\t';
+}
+
+/*
+ * Lines that end at `end` have come behind the first `known` bytes. Where does
+ * that begin which may still go on? At the last line that has another user than
+ * the line before it: `last`, up to now.
+ */
+static size_t last_user(const struct chunk *c, size_t last, size_t known,
+                        size_t end)
+{
+    const int end_byte = key_format.nul ? '\0' : '\n';
+    const char *stop = c->bytes + end;
+    for (const char *line = c->bytes + known; line < stop; line++) {
+        if (!same_user(c->bytes + last, line, stop))
+            last = (size_t)(line - c->bytes);
+        line = memchr(line, end_byte, (size_t)(stop - line));
+    }
+    return last;
+}
+
 /* From the open file; false if it has no more lines. */
 static bool read_file(struct source *s, struct chunk *c)
 {
     const int end_byte = key_format.nul ? '\0' : '\n';
-    size_t whole = 0; /* bytes up to the end of the last line */
+    size_t lines = 0; /* bytes up to the end of the last line */
+    size_t whole = 0; /* bytes that do not belong to what comes */
     reserve(c, s->carry_len);
     if (s->carry_len > 0) memcpy(c->bytes, s->carry, s->carry_len);
     c->len = s->carry_len;
@@ -555,12 +621,19 @@ static bool read_file(struct source *s, struct chunk *c)
         }
         if (got == 0) {
             close_current(s);
-            if (c->len > whole) c->bytes[c->len++] = (char)end_byte;
+            if (c->len > 0 && c->bytes[c->len - 1] != end_byte)
+                c->bytes[c->len++] = (char)end_byte;
             return c->len > 0;
         }
         const char *last = memrchr(c->bytes + c->len, end_byte, (size_t)got);
         c->len += (size_t)got;
-        if (last) whole = (size_t)(last + 1 - c->bytes);
+        if (last) {
+            size_t end = (size_t)(last + 1 - c->bytes);
+            if (key_format.whole == WHOLE_LINES) whole = end;
+            if (key_format.whole == WHOLE_USERS)
+                whole = last_user(c, whole, lines, end);
+            lines = end;
+        }
         bool full = c->len + 1 >= c->cap;
         if (whole > 0 && (full || !s->patient || !stream_ready(s->stream)))
             break;

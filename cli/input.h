@@ -20,6 +20,13 @@
 
 /* ---- How bytes become keys ---------------------------------------------- */
 
+/* What a chunk does not cut. */
+enum whole {
+    WHOLE_LINES,
+    WHOLE_USERS, /* neighbours that begin with the same user */
+    WHOLE_FILES
+};
+
 struct key_format {
     bool nul;           /* -0: lines end in NUL */
     bool hex;           /* --hex: decode; "-" is the empty key */
@@ -29,6 +36,8 @@ struct key_format {
     const char *delim;  /* -t */
     const char *type;   /* --key-type: as given, or NULL */
     bool big;           /* its integers have their high byte first */
+    bool users;         /* lines are a user, a tab, and what makes the key */
+    enum whole whole;
 };
 
 extern struct key_format key_format;
@@ -51,6 +60,7 @@ struct chunk {
 
     size_t n;        /* lines, after split_chunk() */
     seen_key *lines; /* without their ends */
+    seen_key *users; /* if lines begin with one */
     seen_key *keys;  /* what to hash; the lines themselves if nothing is to be
                         done to them */
     size_t lines_cap;
@@ -64,8 +74,16 @@ struct chunk {
 #define BAD_LINE_TEXT 48
 const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT]);
 
+/* Bytes for a message: at most so many, and only what is harmless on a
+ * terminal. */
+const char *show_bytes(char *buf, size_t cap, seen_key bytes);
+
 /* Fill in lines and keys. */
 void split_chunk(struct chunk *c);
+
+/* The same where the lines are arguments of the program, which ends if one of
+ * them is no key. */
+void chunk_of(struct chunk *c, char **arguments, size_t n);
 void free_chunk(struct chunk *c);
 
 /* ---- Sources ------------------------------------------------------------ */

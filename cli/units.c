@@ -19,6 +19,12 @@ static const struct unit multiples[] = {
     {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40},
 };
 
+static const struct unit times[] = {{"ms", 1},      {"s", 1e3},
+                                    {"m", 60e3},    {"h", 3600e3},
+                                    {"d", 86400e3}, {"w", 7 * 86400e3}};
+
+#define TIMES (sizeof times / sizeof *times)
+
 /* A plain decimal number at the start of text: no sign, hex, inf or nan. */
 static bool number(const char *text, double *value, const char **rest)
 {
@@ -128,15 +134,12 @@ const char *parse_time(const char *text, uint64_t *out)
 {
     static const char *const expected =
         "a time with its unit, such as 500ms, 30s, 30m, 12h or 5d";
-    static const struct unit units[] = {{"ms", 1},      {"s", 1e3},
-                                        {"m", 60e3},    {"h", 3600e3},
-                                        {"d", 86400e3}, {"w", 7 * 86400e3}};
     double value;
     const char *rest;
     if (!number(text, &value, &rest)) return expected;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(rest, units[i].name) != 0) continue;
-        value = nearbyint(value * units[i].factor);
+    for (size_t i = 0; i < TIMES; i++) {
+        if (strcmp(rest, times[i].name) != 0) continue;
+        value = nearbyint(value * times[i].factor);
         if (!(value >= 1 && value < 0x1p53)) return "at least 1ms";
         *out = (uint64_t)value;
         return NULL;
@@ -197,5 +200,28 @@ const char *show_rate(char buf[UNIT_TEXT], double p)
         snprintf(buf, UNIT_TEXT, "%.3g%%", p * 100);
     else
         snprintf(buf, UNIT_TEXT, "%.2g", p);
+    return buf;
+}
+
+/* Weeks are for typing. */
+const char *show_time(char buf[UNIT_TEXT], uint64_t ms)
+{
+    size_t unit = TIMES - 2;
+    while (unit > 0 && ms % (uint64_t)times[unit].factor != 0)
+        unit--;
+    snprintf(buf, UNIT_TEXT, "%llu%s",
+             (unsigned long long)(ms / (uint64_t)times[unit].factor),
+             times[unit].name);
+    return buf;
+}
+
+const char *show_age(char buf[UNIT_TEXT], uint64_t ms)
+{
+    size_t unit = TIMES - 2;
+    while (unit > 0 && (double)ms < times[unit].factor)
+        unit--;
+    double x = (double)ms / times[unit].factor;
+    snprintf(buf, UNIT_TEXT, "%.*f %s", x < 10 && unit > 0 ? 1 : 0, x,
+             times[unit].name);
     return buf;
 }

@@ -33,4 +33,9 @@ const char *show_size(char buf[UNIT_TEXT], double bytes);
 const char *show_rate(char buf[UNIT_TEXT], double p);
 const char *show_short(char buf[UNIT_TEXT], double n); /* 1.2M */
 
+/* Milliseconds, exactly, as parse_time() takes them: 5d, 90m, 1001ms; and how
+ * long something is ago, roughly: 3.5 h. */
+const char *show_time(char buf[UNIT_TEXT], uint64_t ms);
+const char *show_age(char buf[UNIT_TEXT], uint64_t ms);
+
 #endif

@@ -12,29 +12,23 @@ struct view {
     uint32_t l;
 };
 
-uint32_t seen_sorted_low(uint64_t n, uint64_t below)
-{
-    uint32_t l = 0;
-    while (below >> (l + 1) >= n)
-        l++;
-    return l;
-}
-
 static struct view view_of(const struct seen_sorted *s)
 {
-    struct view v = {.l = seen_sorted_low(s->n, s->below)};
+    struct view v = {0};
+    while (s->below >> (v.l + 1) >= s->n)
+        v.l++;
     v.low_bytes = (s->n * v.l + 7) / 8;
     v.high_bits = s->n + ((s->below - 1) >> v.l) + 1;
     v.high_bytes = (v.high_bits + 7) / 8;
     v.low = s->bytes;
-    v.high = s->bytes + v.low_bytes;
+    v.high = s->bytes ? s->bytes + v.low_bytes : NULL;
     return v;
 }
 
 uint64_t seen_sorted_size(uint64_t n, uint64_t below)
 {
-    struct seen_sorted s = {.n = n, .below = below};
-    struct view v = view_of(&s);
+    struct seen_sorted nowhere = {.n = n, .below = below};
+    struct view v = view_of(&nowhere);
     return v.low_bytes + v.high_bytes;
 }
 
@@ -48,197 +42,293 @@ SEEN_INLINE uint64_t load(const uint8_t *p, uint64_t left)
     return word;
 }
 
-SEEN_INLINE uint64_t low_at(const struct view *v, uint64_t i)
+/* The low part of number i, and what follows. In eight bytes, also of the unary
+ * part behind, if there are so many: from where it begins, or the last eight. */
+SEEN_INLINE uint64_t low_from(const struct view *v, uint64_t i)
 {
-    uint64_t bit = i * v->l;
-    uint64_t word = load(v->low + bit / 8, v->low_bytes - bit / 8);
-    return word >> (bit % 8) & (((uint64_t)1 << v->l) - 1);
+    const uint64_t bit = i * v->l, bytes = v->low_bytes + v->high_bytes;
+    if (bytes < 8) return load(v->low, bytes) >> bit;
+    const uint64_t from = seen_min64(bit / 8, bytes - 8);
+    return seen_get_le64(v->low + from) >> (bit - 8 * from);
 }
 
-/* ---- Write and read ----------------------------------------------------- */
+SEEN_INLINE uint64_t low_at(const struct view *v, uint64_t i)
+{
+    return low_from(v, i) & (((uint64_t)1 << v->l) - 1);
+}
+
+/* How many numbers have eight bytes to load from where their low part begins: the
+ * unary part lies behind, so all but the last few. */
+static uint64_t easy(const struct view *v, uint64_t n)
+{
+    uint64_t bytes = v->low_bytes + v->high_bytes;
+    if (bytes < 8) return 0;
+    return v->l ? seen_min64(n, (bytes - 8) * 8 / v->l) : n;
+}
+
+SEEN_INLINE uint64_t easy_low_at(const struct view *v, uint64_t i)
+{
+    const uint64_t bit = i * v->l;
+    return seen_get_le64(v->low + bit / 8) >> bit % 8 &
+           (((uint64_t)1 << v->l) - 1);
+}
+
+/* ---- Write -------------------------------------------------------------- */
+
+/* As many of the eight as there are. */
+SEEN_INLINE void store(uint8_t *p, uint64_t left, uint64_t word)
+{
+    if (left >= 8) {
+        seen_put_le64(p, word);
+        return;
+    }
+    for (uint64_t i = 0; i < left; i++)
+        p[i] = (uint8_t)(word >> (8 * i));
+}
+
+/* Bits one behind the other, four bytes at a time. */
+struct packer {
+    uint8_t *to;
+    uint64_t word;
+    uint32_t used; /* bits of word, less than 32 */
+};
+
+SEEN_INLINE void pack(struct packer *p, uint64_t value, uint32_t width)
+{
+    p->word |= value << p->used;
+    p->used += width;
+    if (p->used < 32) return;
+    seen_put_le32(p->to, (uint32_t)p->word);
+    p->to += 4;
+    p->word >>= 32;
+    p->used -= 32;
+}
+
+static void put_low(const uint64_t *values, uint64_t n, const struct view *v,
+                    uint8_t *low)
+{
+    const uint64_t mask = ((uint64_t)1 << v->l) - 1;
+    const uint32_t half = v->l > 32 ? 16 : 0, rest = v->l - half;
+    struct packer p = {.to = low};
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t value = values[i] & mask;
+        if (half) pack(&p, value & 0xffff, half);
+        pack(&p, value >> half, rest);
+    }
+    store(p.to, (p.used + 7) / 8, p.word);
+}
+
+static void put_high(const uint64_t *values, uint64_t n, const struct view *v,
+                     uint8_t *high)
+{
+    uint64_t word = 0, at = 0; /* place of its first bit */
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t place = (values[i] >> v->l) + i;
+        for (; place - at >= 64; at += 64) {
+            seen_put_le64(high + at / 8, word);
+            word = 0;
+        }
+        word |= (uint64_t)1 << (place - at);
+    }
+    for (; at < v->high_bits; at += 64) {
+        store(high + at / 8, v->high_bytes - at / 8, word);
+        word = 0;
+    }
+}
 
 void seen_sorted_encode(const uint64_t *values, uint64_t n, uint64_t below,
                         uint8_t *out)
 {
     struct seen_sorted s = {out, n, below};
     struct view v = view_of(&s);
-    uint8_t *low = out, *high = out + v.low_bytes;
-    memset(high, 0, v.high_bytes);
-
-    const uint64_t mask = ((uint64_t)1 << v.l) - 1;
-    uint64_t word = 0;
-    uint32_t used = 0; /* bits of word, always less than 8 between numbers */
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t at = (values[i] >> v.l) + i;
-        high[at / 8] |= (uint8_t)(1u << at % 8);
-        word |= (values[i] & mask) << used;
-        for (used += v.l; used >= 8; used -= 8) {
-            *low++ = (uint8_t)word;
-            word >>= 8;
-        }
-    }
-    if (used) *low = (uint8_t)word;
+    put_low(values, n, &v, out);
+    put_high(values, n, &v, out + v.low_bytes);
 }
 
-/* Goes through the numbers in order. */
-struct walk {
-    struct view v;
-    uint64_t i;    /* the next number */
-    uint64_t at;   /* place of the first bit of word in the unary part */
-    uint64_t word; /* what is left of 64 of its bits */
+/* ---- Read --------------------------------------------------------------- */
+
+/*
+ * The i-th 1 has as many 0s before it as its high part says, and the h-th 0 as
+ * many 1s as there are numbers with a high part up to h: one routine gives both,
+ * four bits at a time and without a branch. others[b]: for each 0 of b, lowest
+ * first, how many 1s come before; there are 4 - ones[b] of them.
+ */
+typedef uint32_t four __attribute__((vector_size(16)));
+
+/* clang-format off */
+static const four others[16] = {
+    {0, 0, 0, 0}, {1, 1, 1}, {0, 1, 1}, {2, 2}, {0, 0, 1}, {1, 2}, {0, 2}, {3},
+    {0, 0, 0},    {1, 1},    {0, 1},    {2},    {0, 0},    {1},    {0},    {0}};
+static const uint8_t ones[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+/* clang-format on */
+
+#define AHEAD 4 /* entries are written at a time */
+
+/* For each 0 of a word; *sum is how many 1s have come before, and `out` ends
+ * where the next word goes on. */
+SEEN_INLINE uint32_t *expand(uint64_t word, uint32_t *sum, uint32_t *out)
+{
+    uint32_t before = *sum;
+    for (int i = 0; i < 16; i++, word >>= 4) {
+        const four entries = others[word % 16] + before;
+        memcpy(out, &entries, sizeof entries);
+        out += 4 - ones[word % 16];
+        before += ones[word % 16];
+    }
+    *sum = before;
+    return out;
+}
+
+SEEN_INLINE uint64_t high_word(const struct view *v, uint64_t at)
+{
+    return load(v->high + at / 8, v->high_bytes - at / 8);
+}
+
+/* No bit set beyond the last of either part. */
+static bool spare_bits_clear(const struct seen_sorted *s, const struct view *v)
+{
+    const uint64_t low_bits = s->n * v->l;
+    return !(low_bits % 8 && v->low[v->low_bytes - 1] >> (low_bits % 8)) &&
+           !(v->high_bits % 8 &&
+             v->high[v->high_bytes - 1] >> (v->high_bits % 8));
+}
+
+/* What the next number must not be below, and whether none was so far. */
+struct check {
+    uint64_t least;
+    bool ascend;
 };
 
-static struct walk begin(const struct seen_sorted *s)
+SEEN_INLINE uint64_t checked(struct check *c, uint64_t value)
 {
-    struct walk w = {.v = view_of(s)};
-    w.word = load(w.v.high, w.v.high_bytes);
-    return w;
+    c->ascend &= value >= c->least;
+    c->least = value + 1;
+    return value;
 }
 
-#define NONE UINT64_MAX
+#define WORDS 8 /* of the unary part at a time */
 
-/* The next place with a 1; NONE if there is no more, in bytes of strangers. */
-SEEN_INLINE uint64_t next_place(struct walk *w)
+/* All numbers, and whether the encoder could have written them; `out` may be
+ * NULL. */
+SEEN_INLINE bool read_all(const struct seen_sorted *s, uint64_t *out)
 {
-    while (w->word == 0) {
-        w->at += 64;
-        if (w->at >= w->v.high_bits) return NONE;
-        w->word = load(w->v.high + w->at / 8, w->v.high_bytes - w->at / 8);
+    if (s->n == 0 || s->n > SEEN_SORTED_LONGEST ||
+        s->below > SEEN_SORTED_MOST || s->n > s->below)
+        return false;
+    const struct view v = view_of(s);
+    const uint64_t most = easy(&v, s->n), scale = (uint64_t)1 << v.l;
+    uint32_t high[64 * WORDS + AHEAD], zeros = 0;
+    struct check c = {0, true};
+    uint64_t i = 0;
+    for (uint64_t at = 0; at < v.high_bits;) {
+        const uint32_t *p = high;
+        uint32_t *end = high;
+        for (int k = 0; k < WORDS && at < v.high_bits; k++, at += 64)
+            end = expand(~high_word(&v, at), &zeros, end);
+        const uint64_t all = i + (uint64_t)(end - high);
+        if (all > s->n) return false;
+        for (const uint64_t quick = seen_min64(all, most); i < quick; i++) {
+            uint64_t value = checked(&c, *p++ * scale + easy_low_at(&v, i));
+            if (out) out[i] = value;
+        }
+        for (; i < all; i++) {
+            uint64_t value = checked(&c, *p++ * scale + low_at(&v, i));
+            if (out) out[i] = value;
+        }
     }
-    uint64_t place = w->at + seen_ctz64(w->word);
-    w->word &= w->word - 1;
-    return place;
-}
-
-void seen_sorted_decode(const struct seen_sorted *s, uint64_t *out)
-{
-    struct walk w = begin(s);
-    for (uint64_t i = 0; i < s->n; i++)
-        out[i] = (next_place(&w) - i) << w.v.l | low_at(&w.v, i);
+    /* The last bit ends the last step. */
+    return i == s->n && c.ascend && c.least <= s->below &&
+           spare_bits_clear(s, &v) &&
+           !(v.high[(v.high_bits - 1) / 8] >> ((v.high_bits - 1) % 8) & 1);
 }
 
 bool seen_sorted_ok(const struct seen_sorted *s)
 {
-    if (s->n == 0 || s->below > SEEN_SORTED_MOST || s->n > s->below)
-        return false;
-    struct view v = view_of(s);
-    uint64_t ones = 0;
-    for (uint64_t at = 0; at < v.high_bytes; at += 8)
-        ones += seen_popcount64(load(v.high + at, v.high_bytes - at));
-    uint64_t low_bits = s->n * v.l;
-    if (ones != s->n ||
-        (low_bits % 8 && v.low[v.low_bytes - 1] >> (low_bits % 8)) ||
-        (v.high_bits % 8 && v.high[v.high_bytes - 1] >> (v.high_bits % 8)))
-        return false;
-
-    struct walk w = begin(s);
-    uint64_t before = 0;
-    for (uint64_t i = 0; i < s->n; i++) {
-        uint64_t value = (next_place(&w) - i) << v.l | low_at(&v, i);
-        if (value >= s->below || (i > 0 && value <= before)) return false;
-        before = value;
-    }
-    /* The last bit ends the last step. */
-    return !(v.high[(v.high_bits - 1) / 8] >> ((v.high_bits - 1) % 8) & 1);
+    return read_all(s, NULL);
 }
 
-/* ---- Ask ---------------------------------------------------------------- */
-
-/* Place of the zero number n (from 0) of the unary part, or NONE. */
-static uint64_t find_zero(const struct view *v, uint64_t n)
+bool seen_sorted_decode(const struct seen_sorted *s, uint64_t *out)
 {
-    for (uint64_t at = 0; at < v->high_bits; at += 64) {
-        uint64_t word = ~load(v->high + at / 8, v->high_bytes - at / 8);
-        uint64_t zeros = seen_popcount64(word);
-        if (n >= zeros) {
-            n -= zeros;
-            continue;
+    return read_all(s, out);
+}
+
+/* ---- Ask for few -------------------------------------------------------- */
+
+/* The place of the n-th 0 of a word that has more. */
+SEEN_INLINE uint32_t nth_zero(uint64_t word, uint64_t n)
+{
+    for (word = ~word; n > 0; n--)
+        word &= word - 1;
+    return seen_ctz64(word);
+}
+
+/* Numbers with high part h lie from the place behind the h-th 0 to the next 0;
+ * `at` and `zeros` go up with h. */
+void seen_sorted_find(const struct seen_sorted *s, const uint64_t *values,
+                      size_t n, bool *there)
+{
+    const struct view v = view_of(s);
+    const uint64_t mask = ((uint64_t)1 << v.l) - 1;
+    uint64_t at = 0, zeros = 0; /* before place `at` */
+    uint64_t word = load(v.high, v.high_bytes),
+             more = 64 - seen_popcount64(word);
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t high = values[i] >> v.l;
+        while (zeros + more < high) {
+            at += 64;
+            if (at >= v.high_bits) return;
+            zeros += more;
+            word = load(v.high + at / 8, v.high_bytes - at / 8);
+            more = 64 - seen_popcount64(word);
         }
-        while (n-- > 0)
-            word &= word - 1;
-        return at + seen_ctz64(word);
+        uint64_t place = high ? at + nth_zero(word, high - 1 - zeros) + 1 : 0;
+        for (; place >= high && place - high < s->n && place < v.high_bits &&
+               v.high[place / 8] >> (place % 8) & 1;
+             place++)
+            there[i] |= low_at(&v, place - high) == (values[i] & mask);
     }
-    return NONE;
 }
 
-bool seen_sorted_has(const struct seen_sorted *s, uint64_t value)
+/* ---- Ask for many ------------------------------------------------------- */
+
+uint64_t seen_sorted_index_size(uint64_t n, uint64_t below)
 {
-    if (value >= s->below) return false;
-    struct view v = view_of(s);
-    uint64_t high = value >> v.l, low = value & (((uint64_t)1 << v.l) - 1);
-    uint64_t place = high ? find_zero(&v, high - 1) + 1 : 0; /* NONE + 1 = 0 */
-    for (; place >= high && place - high < s->n && place < v.high_bits &&
-           v.high[place / 8] >> (place % 8) & 1;
-         place++)
-        if (low_at(&v, place - high) == low) return true;
-    return false;
+    struct seen_sorted nowhere = {.n = n, .below = below};
+    return (view_of(&nowhere).high_bits + 63) / 64 * 64 + 1 + AHEAD;
 }
 
-/* How many numbers have eight bytes to load from where their low part begins;
- * the unary part lies behind, so all but the last few. */
-static uint64_t easy(const struct seen_sorted *s, const struct view *v)
+/* ends[h]: the numbers up to high part h. In bytes of strangers there may be
+ * fewer 0s than high parts, and more 1s than numbers. */
+static uint32_t *make_index(const struct seen_sorted *s, const struct view *v,
+                            uint32_t *index)
 {
-    uint64_t bytes = v->low_bytes + v->high_bytes;
-    if (bytes < 8) return 0;
-    return v->l ? seen_min64(s->n, (bytes - 8) * 8 / v->l) : s->n;
+    const uint64_t highs = v->high_bits - s->n;
+    uint32_t *ends = index + 1, *end = ends, sum = 0;
+    for (uint64_t at = 0; at < v->high_bits; at += 64)
+        end = expand(high_word(v, at), &sum, end);
+    while ((uint64_t)(end - ends) < highs)
+        *end++ = (uint32_t)s->n;
+    index[0] = 0;
+    return ends;
 }
 
-/*
- * Twice through: which numbers get through the sieve, from the low parts alone
- * and without a branch; then the high parts of those, from one 1 to the next.
- */
-#define PIECE 1024
-
-static uint32_t sift(const struct seen_sorted *s, const struct view *v,
-                     const uint8_t *sieve, uint64_t from, uint16_t *through)
+/* One load has the first two of a high part, if two of them fit into it; there
+ * are rarely more. */
+void seen_sorted_find_many(const struct seen_sorted *s, const uint64_t *values,
+                           size_t n, uint32_t *index, bool *there)
 {
-    const uint64_t mask =
-        seen_min64(((uint64_t)1 << v->l) - 1, SEEN_SIEVE_SIZE - 1);
-    const uint64_t end = seen_min64(s->n, from + PIECE);
-    const uint64_t most = seen_min64(end, easy(s, v));
-    uint32_t n = 0;
-    uint64_t i = from;
-    for (; i < most; i++) {
-        uint64_t bit = i * v->l;
-        uint64_t low = seen_get_le64(v->low + bit / 8) >> bit % 8 & mask;
-        through[n] = (uint16_t)(i - from);
-        n += sieve[low];
-    }
-    for (; i < end; i++) {
-        uint64_t low = low_at(v, i) & mask;
-        through[n] = (uint16_t)(i - from);
-        n += sieve[low];
-    }
-    return n;
-}
-
-/* Move on to number `to`, which is not behind; its place. */
-SEEN_INLINE uint64_t skip_to(struct walk *w, uint64_t to)
-{
-    for (;;) {
-        uint64_t ones = seen_popcount64(w->word);
-        if (w->i + ones > to) break;
-        w->i += ones;
-        w->at += 64;
-        if (w->at >= w->v.high_bits) return NONE;
-        w->word = load(w->v.high + w->at / 8, w->v.high_bytes - w->at / 8);
-    }
-    for (; w->i < to; w->i++)
-        w->word &= w->word - 1;
-    return w->at + seen_ctz64(w->word);
-}
-
-void seen_sorted_each(const struct seen_sorted *s, const uint8_t *sieve,
-                      void (*hit)(void *ctx, uint64_t value), void *ctx)
-{
-    uint16_t through[PIECE + 1];
-    struct walk w = begin(s);
-    for (uint64_t from = 0; from < s->n; from += PIECE) {
-        uint32_t n = sift(s, &w.v, sieve, from, through);
-        for (uint32_t k = 0; k < n; k++) {
-            uint64_t i = from + through[k], place = skip_to(&w, i);
-            if (place == NONE) return;
-            hit(ctx, (place - i) << w.v.l | low_at(&w.v, i));
-        }
+    const struct view v = view_of(s);
+    const uint64_t mask = ((uint64_t)1 << v.l) - 1;
+    const bool two = 2 * v.l + 7 <= 64;
+    const uint32_t *ends = make_index(s, &v, index);
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t *end = ends + (values[k] >> v.l);
+        const uint64_t i = end[-1], last = seen_min64(*end, s->n);
+        const uint64_t bits = low_from(&v, seen_min64(i, s->n - 1));
+        bool first = ((bits ^ values[k]) & mask) == 0;
+        bool second = ((bits >> v.l ^ values[k]) & mask) == 0;
+        there[k] |= (first & (i < last)) | (second & two & (i + 1 < last));
+        for (uint64_t more = i + 1 + two; more < last; more++)
+            there[k] |= low_at(&v, more) == (values[k] & mask);
     }
 }

@@ -30,11 +30,12 @@
 
 #include "base/base.h"
 
-#define SEEN_SORTED_MOST ((uint64_t)1 << 40) /* bound of u */
+#define SEEN_SORTED_MOST    ((uint64_t)1 << 40) /* bound of u */
+#define SEEN_SORTED_LONGEST ((uint64_t)1 << 30) /* bound of n */
 
 struct seen_sorted {
     const uint8_t *bytes;
-    uint64_t n;     /* at least 1, at most u */
+    uint64_t n;     /* at least 1, at most u and 2^30 */
     uint64_t below; /* u: every number is smaller */
 };
 
@@ -43,24 +44,19 @@ uint64_t seen_sorted_size(uint64_t n, uint64_t below);
 /* `values` ascend, differ and are below `below`; seen_sorted_size() bytes. */
 void seen_sorted_encode(const uint64_t *values, uint64_t n, uint64_t below,
                         uint8_t *out);
-void seen_sorted_decode(const struct seen_sorted *s, uint64_t *out);
 
-/* Could the encoder have written these bytes? */
+/* False: the encoder could not have written these bytes, and nothing in `out` is
+ * good for anything. */
+bool seen_sorted_decode(const struct seen_sorted *s, uint64_t *out);
 bool seen_sorted_ok(const struct seen_sorted *s);
 
-/* Is it there? A few dozen ns; to ask for many, seen_sorted_each() is faster. */
-bool seen_sorted_has(const struct seen_sorted *s, uint64_t value);
-
-/*
- * Calls `hit` for each number whose lowest SEEN_SIEVE_LOG bits lead to a 1 in
- * `sieve` (fewer if the code keeps fewer low bits: see seen_sorted_low()), and
- * for no other.
- */
-#define SEEN_SIEVE_LOG  12
-#define SEEN_SIEVE_SIZE ((size_t)1 << SEEN_SIEVE_LOG) /* bytes, 0 or 1 */
-
-uint32_t seen_sorted_low(uint64_t n, uint64_t below); /* l */
-void seen_sorted_each(const struct seen_sorted *s, const uint8_t *sieve,
-                      void (*hit)(void *ctx, uint64_t value), void *ctx);
+/* there[i] becomes true if number i of these, all below s->below, is in the list,
+ * and stays what it was if not. The first wants them to ascend; the second makes
+ * an index of the list first and is faster from about 16 up. */
+void seen_sorted_find(const struct seen_sorted *s, const uint64_t *values,
+                      size_t n, bool *there);
+void seen_sorted_find_many(const struct seen_sorted *s, const uint64_t *values,
+                           size_t n, uint32_t *index, bool *there);
+uint64_t seen_sorted_index_size(uint64_t n, uint64_t below); /* in uint32_t */
 
 #endif

@@ -1,21 +1,19 @@
 /*
  * ask.c - which of these hashes are in a record?
  *
- * Few questions: each is looked for in each generation (bits/sorted.c finds a
- * number without decoding the others). Many: the fingerprints of the questions
- * make holes in a sieve by their low 12 bits, and all fingerprints of the record
- * run past it; one in twenty gets through (200 questions) and is looked up in a
- * hash table of the questions.
+ * A fingerprint is a scaled hash: the order of the hashes is that of their
+ * fingerprints in every universe. Few questions are sorted, and each generation
+ * walked through once, from one to the next. Many are asked in any order, of an
+ * index that is made of each generation first. bits/sorted.c has both.
  *
- *     record  ──►  low bits in the sieve?  ──►  in the table?  ──►  answer
- *     5000         250                          the true ones, and 0.1 %
+ * Which of the questions come twice, a hash table tells.
  */
 #include "exposure/exposure.h"
 #include "probe/reduce.h"
 
 #include <string.h>
 
-#define FEW 20
+#define FEW 16 /* where an index of 1000 fingerprints pays */
 
 uint64_t seen_print_of(uint64_t h, uint32_t universe)
 {
@@ -24,118 +22,114 @@ uint64_t seen_print_of(uint64_t h, uint32_t universe)
 
 /* ---- Many --------------------------------------------------------------- */
 
-struct questions {
-    size_t n;
-    bool *answers;
-    uint32_t universe; /* what the prints are for */
-    uint64_t *prints;
-    uint32_t *table; /* 1 + index of the first question in this place */
-    uint32_t *next;  /* 1 + index of the next one with the same place */
-    uint64_t mask;   /* of the table */
-    uint32_t sieved; /* low bits that the sieve is for */
-    uint8_t sieve[SEEN_SIEVE_SIZE];
-};
-
-static uint64_t place_of(const struct questions *q, uint64_t print)
-{
-    return print * 0x9e3779b97f4a7c15 >> 32 & q->mask;
-}
-
-static bool make_questions(seen_exposure *x, size_t n, struct questions *q)
+/* Places of a hash table that is at most a quarter full. */
+static uint64_t places_for(size_t n)
 {
     uint64_t places = 64;
-    while (places < 2 * n)
+    while (places < 4 * (uint64_t)n)
         places *= 2;
-    uint64_t size =
-        n * (sizeof *q->prints + sizeof *q->next) + places * sizeof *q->table;
-    q->prints = seen_room_for(x, &x->prints, size);
-    if (!q->prints) return false;
-    q->next = (uint32_t *)(q->prints + n);
-    q->table = q->next + n;
-    q->mask = places - 1;
-    return true;
+    return places;
 }
 
-/* Fingerprints for a universe, and the table of them. */
-static void fill_table(struct questions *q, const uint64_t *h,
-                       uint32_t universe)
+static void find_repeats(const uint64_t *prints, size_t n, uint32_t *table,
+                         bool *answers)
 {
-    q->universe = universe;
-    q->sieved = 0;
-    memset(q->table, 0, (size_t)(q->mask + 1) * sizeof *q->table);
-    for (size_t i = 0; i < q->n; i++) {
-        q->prints[i] = seen_print_of(h[i], universe);
-        uint32_t *place = &q->table[place_of(q, q->prints[i])];
-        q->next[i] = *place;
-        *place = (uint32_t)i + 1;
+    const uint64_t mask = places_for(n) - 1;
+    memset(table, 0, (size_t)(mask + 1) * sizeof *table);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t place = prints[i] * 0x9e3779b97f4a7c15 >> 32 & mask;
+        while (table[place] && prints[table[place] - 1] != prints[i])
+            place = (place + 1) & mask;
+        if (table[place])
+            answers[i] = true;
+        else
+            table[place] = (uint32_t)i + 1;
     }
 }
 
-static void fill_sieve(struct questions *q, uint32_t low)
+static void make_prints(const uint64_t *h, size_t n, uint32_t universe,
+                        uint64_t *prints)
 {
-    uint64_t mask = ((uint64_t)1 << low) - 1;
-    memset(q->sieve, 0, sizeof q->sieve);
-    for (size_t i = 0; i < q->n; i++)
-        q->sieve[q->prints[i] & mask] = 1;
-    q->sieved = low + 1; /* 0 means: none yet */
-}
-
-static void found(void *ctx, uint64_t print)
-{
-    struct questions *q = ctx;
-    for (uint32_t i = q->table[place_of(q, print)]; i; i = q->next[i - 1])
-        if (q->prints[i - 1] == print) q->answers[i - 1] = true;
+    const uint64_t below = seen_universe_of(universe);
+    for (size_t i = 0; i < n; i++)
+        prints[i] = seen_reduce(h[i], below);
 }
 
 static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
-                            const uint64_t *h, size_t n, bool *answers)
+                            const uint64_t *h, size_t n, bool repeats,
+                            bool *answers)
 {
-    struct questions q;
-    q.n = n;
-    q.answers = answers;
-    q.universe = UINT32_MAX;
-    if (!make_questions(x, n, &q)) return SEEN_NOMEM;
+    uint64_t most = repeats ? places_for(n) : 0; /* of table and indexes */
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_sorted run = seen_run_of(&g->at[i]);
-        uint32_t low = seen_sorted_low(run.n, run.below);
-        if (low > SEEN_SIEVE_LOG) low = SEEN_SIEVE_LOG;
-        if (g->at[i].universe != q.universe)
-            fill_table(&q, h, g->at[i].universe);
-        if (low + 1 != q.sieved) fill_sieve(&q, low);
-        seen_sorted_each(&run, q.sieve, found, &q);
+        uint64_t size = seen_sorted_index_size(run.n, run.below);
+        if (size > most) most = size;
+    }
+    uint64_t *prints = seen_room_for(
+        x, &x->prints, n * sizeof *prints + most * sizeof(uint32_t));
+    if (!prints) return SEEN_NOMEM;
+    uint32_t *index = (uint32_t *)(prints + n);
+    memset(answers, 0, n * sizeof *answers);
+
+    uint32_t universe = x->universe;
+    make_prints(h, n, universe, prints);
+    if (repeats) find_repeats(prints, n, index, answers);
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct seen_sorted run = seen_run_of(&g->at[i]);
+        if (g->at[i].universe != universe)
+            make_prints(h, n, universe = g->at[i].universe, prints);
+        seen_sorted_find_many(&run, prints, n, index, answers);
     }
     return SEEN_OK;
 }
 
 /* ---- Few ---------------------------------------------------------------- */
 
-seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
-                     const uint64_t *h, size_t n, bool *answers)
+/* The order of some hashes: order[0] is the number of the smallest. */
+static void sort_few(const uint64_t *h, size_t n, uint32_t *order)
 {
-    memset(answers, 0, n * sizeof *answers);
-    if (n > UINT32_MAX / 2) return SEEN_INVALID;
-    if (n > FEW) return ask_many(x, g, h, n, answers);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = i;
+        for (; k > 0 && h[order[k - 1]] > h[i]; k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+}
+
+static void find_few_repeats(const uint64_t *h, size_t n, uint64_t below,
+                             bool *answers)
+{
+    uint64_t prints[FEW];
+    for (size_t i = 0; i < n; i++) {
+        prints[i] = seen_reduce(h[i], below);
+        for (size_t k = 0; k < i; k++)
+            answers[i] |= prints[k] == prints[i];
+    }
+}
+
+static void ask_few(const struct seen_generations *g, const uint64_t *h,
+                    size_t n, bool *answers)
+{
+    uint32_t order[FEW];
+    uint64_t prints[FEW];
+    bool there[FEW] = {0};
+    sort_few(h, n, order);
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_sorted run = seen_run_of(&g->at[i]);
         for (size_t k = 0; k < n; k++)
-            if (!answers[k])
-                answers[k] = seen_sorted_has(
-                    &run, seen_print_of(h[k], g->at[i].universe));
+            prints[k] = seen_reduce(h[order[k]], run.below);
+        seen_sorted_find(&run, prints, n, there);
     }
-    return SEEN_OK;
+    for (size_t k = 0; k < n; k++)
+        answers[order[k]] = there[k];
 }
 
-/* ---- Among themselves --------------------------------------------------- */
-
-seen_status seen_ask_repeats(seen_exposure *x, const uint64_t *h, size_t n,
-                             bool *answers)
+seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
+                     const uint64_t *h, size_t n, bool repeats, bool *answers)
 {
-    struct questions q;
-    q.n = n;
-    if (!make_questions(x, n, &q)) return SEEN_NOMEM;
-    fill_table(&q, h, x->universe);
-    for (size_t k = 0; k < n; k++)
-        for (uint32_t i = q.next[k]; i && !answers[k]; i = q.next[i - 1])
-            answers[k] = q.prints[i - 1] == q.prints[k];
+    if (n > UINT32_MAX / 2) return SEEN_INVALID;
+    if (n > FEW) return ask_many(x, g, h, n, repeats, answers);
+    ask_few(g, h, n, answers);
+    if (repeats) find_few_repeats(h, n, seen_universe_of(x->universe), answers);
     return SEEN_OK;
 }

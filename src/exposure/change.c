@@ -38,30 +38,22 @@ static bool holds(const uint64_t *values, size_t n, uint64_t value)
 static size_t unite(const uint64_t *a, size_t n, const uint64_t *b, size_t m,
                     uint64_t *out)
 {
-    size_t i = 0, k = 0, len = 0;
-    while (i < n && k < m) {
-        out[len++] = a[i] < b[k] ? a[i] : b[k];
-        if (a[i] == b[k])
-            i++, k++;
-        else if (a[i] < b[k])
-            i++;
-        else
-            k++;
-    }
-    for (; i < n; i++)
-        out[len++] = a[i];
-    for (; k < m; k++)
+    size_t i = 0, len = 0;
+    for (size_t k = 0; k < m; k++) {
+        while (i < n && a[i] < b[k])
+            out[len++] = a[i++];
+        if (i < n && a[i] == b[k]) i++;
         out[len++] = b[k];
-    return len;
+    }
+    memcpy(out + len, a + i, (n - i) * sizeof *out);
+    return len + n - i;
 }
 
-/* Strangers' bytes may hold no such list; nothing is lost by sorting out. */
+/* 0: these are bytes of strangers, and no list. */
 static size_t decode(const struct seen_generation *g, uint64_t *out)
 {
     struct seen_sorted run = seen_run_of(g);
-    if (!seen_sorted_ok(&run)) return 0;
-    seen_sorted_decode(&run, out);
-    return (size_t)g->n;
+    return seen_sorted_decode(&run, out) ? (size_t)g->n : 0;
 }
 
 /* ---- Runs --------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "exposure/exposure.h"
 
 #include "base/alloc.h"
+#include "hash/siphash.h"
 
 #include <string.h>
 
@@ -29,7 +30,8 @@ static double universe_wanted(const seen_policy *p)
 const char *seen_policy_problem(const seen_policy *given)
 {
     const seen_policy p = with_defaults(given);
-    if (p.items > 1u << 20) return "items of a generation is at most 2^20";
+    if (p.items > SEEN_MOST_ITEMS)
+        return "items of a generation is at most 2^20";
     if (p.generations > SEEN_MOST_GENERATIONS)
         return "generations is at most 64";
     if (!(p.fpp >= 1e-9 && p.fpp <= 0.5)) return "fpp is from 1e-9 to 0.5";
@@ -121,15 +123,9 @@ seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
                                size_t n, uint64_t **h)
 {
     if (n && !items) return SEEN_INVALID;
-    seen_hash *whole = seen_room_for(x, &x->hashes, n * sizeof *whole);
-    if (!whole) return SEEN_NOMEM;
-    seen_hash_siphash13.many(x->secret, items, n, whole);
-    uint64_t *half = (uint64_t *)(void *)whole; /* never ahead of the reader */
-    for (size_t i = 0; i < n; i++) {
-        uint64_t low = whole[i].lo;
-        memcpy(&half[i], &low, sizeof low);
-    }
-    *h = half;
+    *h = seen_room_for(x, &x->hashes, n * sizeof **h);
+    if (!*h) return SEEN_NOMEM;
+    seen_siphash13_low(x->secret, items, n, *h);
     return SEEN_OK;
 }
 
@@ -138,21 +134,14 @@ static bool *room_for_answers(seen_exposure *x, size_t n)
     return seen_room_for(x, &x->answers, n * sizeof(bool));
 }
 
-/* Which have been shown, or come twice: false is fresh. */
-static seen_status find_seen(seen_exposure *x, const struct seen_generations *g,
-                             const uint64_t *h, size_t n, bool *seen)
-{
-    seen_status status = seen_ask(x, g, h, n, seen);
-    return status == SEEN_OK ? seen_ask_repeats(x, h, n, seen) : status;
-}
-
 seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
                                uint64_t now, const uint64_t *h, size_t n,
-                               bool *seen)
+                               bool repeats, bool *seen)
 {
     struct seen_generations g;
     seen_status status = open_record(x, record, &now, &g);
-    return status == SEEN_OK ? find_seen(x, &g, h, n, seen) : status;
+    if (status != SEEN_OK || n == 0) return status;
+    return seen_ask(x, &g, h, n, repeats, seen);
 }
 
 seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
@@ -182,12 +171,12 @@ seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
                                      uint64_t now, const seen_key *items,
                                      size_t n, bool *answers)
 {
-    struct seen_generations g;
     uint64_t *h;
     if (!x || (n && !answers)) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
-    if (status == SEEN_OK) status = seen_exposure_hash(x, items, n, &h);
-    return status == SEEN_OK ? seen_ask(x, &g, h, n, answers) : status;
+    seen_status status = seen_exposure_hash(x, items, n, &h);
+    return status == SEEN_OK
+               ? seen_exposure_seen(x, record, now, h, n, false, answers)
+               : status;
 }
 
 /* Hash the items and find those that are not fresh. */
@@ -198,7 +187,7 @@ static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
     seen_status status = seen_exposure_hash(x, items, n, h);
     if (status != SEEN_OK) return status;
     *seen = room_for_answers(x, n);
-    return *seen ? seen_exposure_seen(x, record, now, *h, n, *seen)
+    return *seen ? seen_exposure_seen(x, record, now, *h, n, true, *seen)
                  : SEEN_NOMEM;
 }
 
@@ -206,8 +195,10 @@ static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
 static size_t compact(seen_key *items, size_t n, const bool *seen, size_t most)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n && kept < most; i++)
-        if (!seen[i]) items[kept++] = items[i];
+    for (size_t i = 0; i < n && kept < most; i++) {
+        items[kept] = items[i]; /* no branch: half of them are a surprise */
+        kept += !seen[i];
+    }
     return kept;
 }
 
@@ -230,9 +221,10 @@ seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
                                bool *fresh, seen_record *result)
 {
     uint64_t *h;
-    bool *seen;
+    bool *seen = NULL;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    seen_status status = fresh ? look_up(x, record, now, items, n, &h, &seen)
+                               : seen_exposure_hash(x, items, n, &h);
     if (status == SEEN_OK)
         status = seen_exposure_mark_all(
             x, record, &(struct seen_marks){now, h, n}, 1, result);

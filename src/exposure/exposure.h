@@ -27,7 +27,7 @@ struct seen_exposure {
 
     struct seen_room hashes;  /* of the items of a call */
     struct seen_room answers; /* bools, one for each */
-    struct seen_room prints;  /* ask.c: fingerprints, table and chains */
+    struct seen_room prints;  /* ask.c: fingerprints, and a table or index */
     struct seen_room old, added, merged; /* change.c: sorted fingerprints */
     struct seen_room runs;               /* encoded generations */
     struct seen_room result, before;     /* the record, and the one before: it
@@ -41,10 +41,10 @@ struct seen_exposure {
 seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
                                size_t n, uint64_t **h);
 
-/* seen[i]: hash i may have been shown, or has come before among these. */
+/* seen[i]: hash i may have been shown; `repeats`: or has come before. */
 seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
                                uint64_t now, const uint64_t *h, size_t n,
-                               bool *seen);
+                               bool repeats, bool *seen);
 
 /* The first of them that are not seen, at most so many, to the front. */
 size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most);
@@ -72,13 +72,10 @@ void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size);
 /* The fingerprint of a hash in the universe of a code. */
 uint64_t seen_print_of(uint64_t h, uint32_t universe);
 
-/* answers[i]: hash i is in one of these generations. */
+/* answers[i]: hash i is in one of these generations or, if repeats count, has
+ * come before among these n. */
 seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
-                     const uint64_t *h, size_t n, bool *answers);
-
-/* And where hash i has come before among these n: answers that are true stay. */
-seen_status seen_ask_repeats(seen_exposure *x, const uint64_t *h, size_t n,
-                             bool *answers);
+                     const uint64_t *h, size_t n, bool repeats, bool *answers);
 
 /* Each at its time, or at that of the newest mark in g if that is later. Runs of
  * changed generations lie in x->runs, until the next change. */

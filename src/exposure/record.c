@@ -90,7 +90,8 @@ static bool take_generation(struct cursor *c,
     g->n = take_varint(c);
     g->universe = take_byte(c);
     uint64_t newest = take_varint(c), older = take_varint(c);
-    if (c->bad || g->n == 0 || g->n > seen_universe_of(g->universe))
+    if (c->bad || g->n == 0 || g->n > SEEN_MOST_ITEMS ||
+        g->n > seen_universe_of(g->universe))
         return false;
     uint64_t most = before ? before->newest : SEEN_MOST_TIME;
     if (newest > most) return false;

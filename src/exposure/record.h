@@ -8,7 +8,7 @@
  *     byte      1    version: 1
  *               2    check of the secret, little-endian
  *     then, for each generation, newest first:
- *               v    n, the fingerprints in it, at least 1
+ *               v    n, the fingerprints in it, 1 to 2^20
  *               1    which universe they are from (universe_of())
  *               v    newest: milliseconds; for all but the first generation, how
  *                    much older than that of the generation before
@@ -44,6 +44,7 @@
 #include "bits/sorted.h"
 
 #define SEEN_MOST_GENERATIONS 64
+#define SEEN_MOST_ITEMS       ((uint32_t)1 << 20) /* of a generation */
 #define SEEN_MOST_TIME        (((uint64_t)1 << 48) - 1)
 
 struct seen_generation {

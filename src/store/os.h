@@ -48,6 +48,7 @@ struct seen_os {
     int (*sync)(int fd);                   /* fsync, also of directories */
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
+    int (*mkdir)(const char *path, mode_t mode);
     int (*lock)(int fd); /* flock(LOCK_EX | LOCK_NB) */
 
     /* Calls `each` with the names in a directory until it gives false. */

@@ -128,6 +128,7 @@ static const struct seen_os posix = {
     .sync = fsync,
     .rename = rename,
     .unlink = unlink,
+    .mkdir = mkdir,
     .lock = os_lock,
     .list = os_list,
     .map = os_map,

@@ -70,7 +70,7 @@ run "$seen" info blocked; expect_line 'journal   1 keys: a writer is at work, or
 run "$seen" info; expect_failure "TARGET is missing"
 run "$seen" info blocked nowhere; expect_failure "nowhere: no such file"
 run "$seen" info keys; expect_failure "keys:"
-run "$seen" info .; expect_failure ".: is not a regular file"
+run "$seen" info .; expect_failure ".: no such store"
 run "$seen" info redis://host/x; expect_failure "servers are not supported yet"
 run bash -c "'$seen' info blocked >/dev/full"; expect_code 2; expect_err "No space left"
 run "$seen" info --help; expect_code 0

@@ -108,6 +108,11 @@ static int os_unlink(const char *path)
     return allowed("unlink", NULL) ? real->unlink(path) : -1;
 }
 
+static int os_mkdir(const char *path, mode_t mode)
+{
+    return allowed("mkdir", NULL) ? real->mkdir(path, mode) : -1;
+}
+
 static int os_lock(int fd)
 {
     return allowed("lock", NULL) ? real->lock(fd) : -1;
@@ -156,6 +161,7 @@ static const struct seen_os faulty = {
     .sync = os_sync,
     .rename = os_rename,
     .unlink = os_unlink,
+    .mkdir = os_mkdir,
     .lock = os_lock,
     .list = os_list,
     .map = os_map,

@@ -423,6 +423,17 @@ static int os_unlink(const char *path)
     return 0;
 }
 
+/* Durable at once, as by sim_mkdir(). */
+static int os_mkdir(const char *path, mode_t mode)
+{
+    (void)mode;
+    int error = enter("mkdir", NULL);
+    if (error) return refuse(error);
+    if (whole_dir(current, path)) return refuse(EEXIST);
+    sim_mkdir(current, path);
+    return 0;
+}
+
 struct name {
     char text[SIM_NAME_MAX + 1];
 };
@@ -664,6 +675,7 @@ static const struct seen_os simulated = {
     .sync = os_sync,
     .rename = os_rename,
     .unlink = os_unlink,
+    .mkdir = os_mkdir,
     .lock = os_lock,
     .list = os_list,
     .map = os_map,

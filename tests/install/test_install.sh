@@ -30,18 +30,35 @@ says_maybe "$("$prefix/static")"
 linked=$(ldd "$prefix/static")
 [[ $linked != *seen* ]] || { echo "not static: $linked" >&2; exit 1; }
 
+takes_once() { # the output of 05_take
+  [[ $1 == *"visit 2: news goal"* ]] || { echo "the program printed: $1" >&2; exit 1; }
+}
+# shellcheck disable=SC2046
+cc "$source/examples/05_take.c" -o "$prefix/store" $(pc --cflags --libs seen_store)
+takes_once "$(LD_LIBRARY_PATH=$libdir "$prefix/store" "$prefix/feed")"
+# shellcheck disable=SC2046
+cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pc --cflags seen_store) \
+  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
+takes_once "$("$prefix/store-static" "$prefix/feed-static")"
+
 mkdir "$prefix/project"
-cp "$source/examples/01_hello.c" "$prefix/project/"
+cp "$source"/examples/0[15]_*.c "$prefix/project/"
 cat >"$prefix/project/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.25)
 project(hello C)
 find_package(seen 0.1 REQUIRED)
 add_executable(hello 01_hello.c)
 target_link_libraries(hello PRIVATE seen::seen_shared)
+add_executable(take 05_take.c)
+target_link_libraries(take PRIVATE seen::seen_store_shared)
+add_executable(take_static 05_take.c)
+target_link_libraries(take_static PRIVATE seen::seen_store_static)
 EOF
 cmake -S "$prefix/project" -B "$prefix/project/build" -DCMAKE_PREFIX_PATH="$prefix/usr" >/dev/null
 cmake --build "$prefix/project/build" >/dev/null
 says_maybe "$("$prefix/project/build/hello")"
+takes_once "$("$prefix/project/build/take" "$prefix/feed-cmake")"
+takes_once "$("$prefix/project/build/take_static" "$prefix/feed-cmake-static")"
 
 [ "$("$prefix/usr/bin/seen" --version)" = "seen $(pc --modversion seen)" ]
 echo "installed library and program work"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static char dir[] = "fault_os.XXXXXX";
-static char path[64], renamed[64];
+static char path[64], renamed[64], inside[64];
 static struct faults *faults;
 
 static int make_dir(void **state)
@@ -24,6 +24,7 @@ static int make_dir(void **state)
     if (!mkdtemp(dir)) return -1;
     snprintf(path, sizeof path, "%s/a", dir);
     snprintf(renamed, sizeof renamed, "%s/b", dir);
+    snprintf(inside, sizeof inside, "%s/c", dir);
     return 0;
 }
 
@@ -117,6 +118,8 @@ static struct outcome script(void)
     bool gone = seen_os->rename(path, renamed) == 0;
     note(&o, gone, "rename");
     note(&o, seen_os->unlink(gone ? renamed : path) == 0, "unlink");
+    note(&o, seen_os->mkdir(inside, 0777) == 0, "mkdir");
+    rmdir(inside);
     unlink(path);
     unlink(renamed);
     return o;
@@ -178,7 +181,7 @@ static void persistent_faults_hit_everything_after(void **state)
     struct outcome o = script();
     assert_string_equal(faults->call, "pwrite");
     assert_int_equal(o.failures, faults->fired);
-    assert_int_equal(o.failures, 15); /* all but 4, msync and unmap */
+    assert_int_equal(o.failures, 16); /* all but 4, msync and unmap */
     assert_int_equal(o.error, ENOSPC);
     assert_no_leaks();
 }

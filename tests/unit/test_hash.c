@@ -230,6 +230,40 @@ static void every_row_of_the_table_tells_the_truth(void **state)
             assert_false(seen_hash_choose(keyed, bits)->plain);
 }
 
+/* Keys of any lengths, in any order: those of one number of blocks are hashed
+ * together where they meet. Exact-sized blocks again. */
+static void siphash_kernels_agree(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(7);
+    for (uint64_t round = 0; round < 500 * test_scale(); round++) {
+        seen_key keys[50];
+        seen_hash many[50];
+        uint64_t low[50], longest = 1 + test_below(&r, 70);
+        uint8_t secret[16];
+        const size_t n = test_below(&r, 51);
+        for (size_t i = 0; i < 16; i++)
+            secret[i] = (uint8_t)test_next(&r);
+        for (size_t i = 0; i < n; i++) {
+            size_t len = test_below(&r, longest);
+            uint8_t *key = malloc(len ? len : 1);
+            assert_non_null(key);
+            for (size_t k = 0; k < len; k++)
+                key[k] = (uint8_t)test_next(&r);
+            keys[i] = (seen_key){key, len};
+        }
+        seen_hash_siphash13.many(secret, keys, n, many);
+        seen_siphash13_low(secret, keys, n, low);
+        for (size_t i = 0; i < n; i++) {
+            seen_hash one =
+                seen_siphash128(secret, keys[i].data, keys[i].len, 1, 3);
+            assert_true(many[i].lo == one.lo && many[i].hi == one.hi);
+            assert_true(low[i] == one.lo);
+            free((void *)keys[i].data);
+        }
+    }
+}
+
 /* A hash reads its key and nothing around it: exact-sized blocks, so that the
  * address sanitizer sees every byte too many. */
 static void no_hash_reads_past_its_key(void **state)
@@ -260,6 +294,7 @@ int main(void)
         cmocka_unit_test(keyed_hash_of_filters_is_siphash_13),
         cmocka_unit_test(a_plain_key_is_its_number),
         cmocka_unit_test(many_gives_what_one_gives),
+        cmocka_unit_test(siphash_kernels_agree),
         cmocka_unit_test(every_row_of_the_table_tells_the_truth),
         cmocka_unit_test(no_hash_reads_past_its_key),
     };

@@ -37,23 +37,44 @@ static uint8_t *encode(uint64_t n, uint64_t below, uint64_t *len)
     return bytes;
 }
 
-struct hits {
-    uint64_t n;
-    uint64_t at[MOST];
-};
+#define ASKED 20
 
-static void collect(void *ctx, uint64_t value)
+static uint32_t index_room[3 * MOST + 100];
+
+static uint32_t *room_for_index(const struct seen_sorted *s)
 {
-    struct hits *h = ctx;
-    h->at[h->n++] = value;
+    assert_true(seen_sorted_index_size(s->n, s->below) <=
+                sizeof index_room / sizeof *index_room);
+    return index_room;
+}
+
+/* Half of them from the list. */
+static void ask_some(struct test_rng *r, const struct seen_sorted *s)
+{
+    uint64_t asked[ASKED];
+    bool there[ASKED] = {0};
+    for (int i = 0; i < ASKED; i++)
+        asked[i] = test_below(r, 2) ? values[test_below(r, s->n)]
+                                    : test_below(r, s->below);
+    seen_sorted_find_many(s, asked, ASKED, room_for_index(s), there);
+    for (int i = 0; i < ASKED; i++)
+        assert_int_equal(there[i], member(s->n, asked[i]));
+    seen_sort64(asked, spare, ASKED);
+    memset(there, 0, sizeof there);
+    seen_sorted_find(s, asked, ASKED, there);
+    for (int i = 0; i < ASKED; i++)
+        assert_int_equal(there[i], member(s->n, asked[i]));
+    memset(there, 1, sizeof there);
+    seen_sorted_find_many(s, asked, ASKED, room_for_index(s), there);
+    seen_sorted_find(s, asked, ASKED, there);
+    for (int i = 0; i < ASKED; i++)
+        assert_true(there[i]);
 }
 
 static void lists_come_back_and_answer(void **state)
 {
     (void)state;
     struct test_rng r = test_rng(400);
-    static struct hits hits;
-    static uint8_t sieve[SEEN_SIEVE_SIZE];
     for (uint64_t round = 0; round < 3000 * test_scale(); round++) {
         uint64_t below = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 39));
         uint64_t n = 1 + test_below(&r, (uint64_t)1 << test_below(&r, 11));
@@ -62,29 +83,10 @@ static void lists_come_back_and_answer(void **state)
         uint8_t *bytes = encode(n, below, &len);
         struct seen_sorted s = {bytes, n, below};
         assert_true(seen_sorted_ok(&s));
-        seen_sorted_decode(&s, again);
+        assert_true(seen_sorted_decode(&s, again));
         assert_memory_equal(values, again, n * sizeof *values);
 
-        for (int i = 0; i < 20; i++) {
-            uint64_t value = test_below(&r, 2) ? values[test_below(&r, n)]
-                                               : test_below(&r, below);
-            assert_int_equal(seen_sorted_has(&s, value), member(n, value));
-        }
-        assert_false(seen_sorted_has(&s, below));
-
-        uint32_t low = seen_sorted_low(n, below);
-        if (low > SEEN_SIEVE_LOG) low = SEEN_SIEVE_LOG;
-        uint64_t mask = ((uint64_t)1 << low) - 1, expected = 0;
-        for (size_t i = 0; i < SEEN_SIEVE_SIZE; i++)
-            sieve[i] = test_below(&r, 4) == 0;
-        hits.n = 0;
-        seen_sorted_each(&s, sieve, collect, &hits);
-        for (uint64_t i = 0; i < n; i++) {
-            if (!sieve[values[i] & mask]) continue;
-            assert_true(expected < hits.n && hits.at[expected] == values[i]);
-            expected++;
-        }
-        assert_int_equal(hits.n, expected);
+        ask_some(&r, &s);
         free(bytes);
     }
 }
@@ -120,9 +122,6 @@ static void any_bytes_come_back(void **state)
 {
     (void)state;
     struct test_rng r = test_rng(401);
-    static struct hits hits;
-    static uint8_t all[SEEN_SIEVE_SIZE];
-    memset(all, 1, sizeof all);
     for (uint64_t round = 0; round < 20000 * test_scale(); round++) {
         uint64_t below = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 30));
         uint64_t n = 1 + test_below(&r, 100);
@@ -139,11 +138,13 @@ static void any_bytes_come_back(void **state)
                 bytes[i] = (uint8_t)test_next(&r);
         }
         struct seen_sorted s = {bytes, n, below};
-        hits.n = 0;
-        seen_sorted_each(&s, all, collect, &hits);
-        seen_sorted_has(&s, test_below(&r, below));
-        if (seen_sorted_ok(&s)) { /* then it is a list, and the only form */
-            seen_sorted_decode(&s, values);
+        bool there[3] = {0};
+        uint64_t asked[3] = {0, test_below(&r, below), below - 1};
+        seen_sorted_find(&s, asked, 3, there);
+        seen_sorted_find_many(&s, asked, 3, room_for_index(&s), there);
+        bool ok = seen_sorted_ok(&s);
+        assert_int_equal(seen_sorted_decode(&s, values), ok);
+        if (ok) { /* then it is a list, and the only form */
             uint8_t *same = malloc(len);
             seen_sorted_encode(values, n, below, same);
             assert_memory_equal(bytes, same, len);

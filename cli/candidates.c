@@ -1,0 +1,126 @@
+/* candidates.c - see candidates.h. */
+#include "candidates.h"
+
+#include "output.h"
+#include "progress.h"
+
+struct candidate_wish candidate_wish;
+
+const struct option candidate_options[] = {
+    {'n', NULL, "COUNT", OPTION_COUNT, &candidate_wish.count,
+     "at most so many of a user"},
+    {0, "also", "STORE", OPTION_TEXT, &candidate_wish.also,
+     "what is in this store has been shown, too"},
+    {0, "json", NULL, OPTION_FLAG, &candidate_wish.json,
+     "what was done, as JSON on stderr"},
+    {'q', NULL, NULL, OPTION_FLAG, &candidate_wish.quiet,
+     "no notes and no progress on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static struct users users, also;
+static struct requests requests;
+static const seen_key *user; /* of all candidates; NULL: lines name theirs */
+static const struct chooser *chooser;
+static uint64_t asked; /* requests */
+
+/* ---- A chunk ------------------------------------------------------------ */
+
+/* Items that the other store has are none. Where its record of a user is
+ * damaged, nobody knows what has been shown: then nothing is left. */
+static bool leave_out(struct chunk *c)
+{
+    uint64_t now = users_now();
+    seen_status first = SEEN_OK;
+    for (size_t i = 0; i < requests.n; i++) {
+        seen_users_request *r = &requests.at[i];
+        size_t left = 0;
+        r->status =
+            seen_users_fresh(also.store, r->user, now, r->items, r->n, &left);
+        r->n = left;
+        if (first == SEEN_OK) first = r->status;
+    }
+    return requests_done(&also, first, &requests, c);
+}
+
+/* Items keep their order, and of equal ones the first is left: walking along
+ * keys and items finds the lines. */
+static void find_lines(const seen_users_request *r, const seen_key *keys,
+                       size_t n, bool *answers)
+{
+    size_t left = r->status == SEEN_OK ? r->taken : 0, next = 0;
+    for (size_t i = 0; i < n; i++) {
+        answers[i] = next < left && keys[i].data == r->items[next].data &&
+                     keys[i].len == r->items[next].len;
+        next += answers[i];
+    }
+}
+
+static size_t ask(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    gather(&requests, c, 0, SIZE_MAX, user);
+    /* Where a line is no key, nobody knows all candidates of the user. */
+    if (c->bad && requests.n > 0) requests.at[requests.n - 1].n = 0;
+    if (also.store && !leave_out(c)) return 0;
+    seen_status s =
+        chooser->choose(&users, users_now(), requests.at, requests.n);
+    if (!requests_done(&users, s, &requests, c)) return 0;
+
+    for (size_t i = 0; i < requests.n; i++) {
+        size_t from = (size_t)(requests.at[i].items - requests.items);
+        size_t to = i + 1 < requests.n
+                        ? (size_t)(requests.at[i + 1].items - requests.items)
+                        : c->n;
+        find_lines(&requests.at[i], c->keys + from, to - from,
+                   job->answers + from);
+    }
+    asked += requests.n;
+    return c->n;
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
+static void close_stores(void)
+{
+    if (also.store) close_users(&also);
+    close_users(&users);
+}
+
+static void report_json(const char *found)
+{
+    struct json j = {.to = stderr};
+    json_open(&j, NULL, '{');
+    json_text(&j, "store", users.name);
+    json_number(&j, "requests", (double)asked);
+    json_number(&j, "candidates", (double)tally.lines);
+    json_number(&j, found, (double)tally.found);
+    json_number(&j, "damaged", (double)(users.damaged + also.damaged));
+    json_number(&j, "seconds", seconds_running());
+    json_close(&j, '}');
+}
+
+int run_candidates(char **operands, size_t n, const struct chooser *by)
+{
+    const char *store = store_operand(operands, n);
+    seen_key named;
+    if (n > 3) fail("%s: expected one INPUT", operands[3]);
+    if (n > 1) {
+        named = user_operand(operands[1]);
+        user = &named;
+    }
+    if (candidate_wish.also) store_operand(&candidate_wish.also, 1);
+    key_format.users = !user;
+    key_format.whole = user ? WHOLE_FILES : WHOLE_USERS;
+    check_key_format();
+    open_flow(operands + 2, n > 2 ? 1 : 0, false, candidate_wish.quiet);
+    if (candidate_wish.also) read_users(&also, candidate_wish.also);
+    by->open(&users, store);
+    chooser = by;
+    run_flow(&(struct flow){
+        .ask = ask, .close = close_stores, .found = by->found, .wanted = true});
+    finish_output();
+    if (candidate_wish.json) report_json(by->found);
+    int code = users_exit(&also);
+    return users_exit(&users) | code;
+}

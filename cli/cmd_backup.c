@@ -1,0 +1,74 @@
+/* cmd_backup.c - seen backup: a copy of a store, while others work with it. */
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "units.h"
+#include "users.h"
+
+static struct {
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static void report(const char *from, const char *to)
+{
+    struct json j = {.to = stdout};
+    if (opt.json) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "store", from);
+        json_text(&j, "backup", to);
+        json_number(&j, "seconds", seconds_running());
+        json_close(&j, '}');
+    } else if (!opt.quiet) {
+        note("%s: copied to %s", from, to);
+    }
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *store = store_operand(operands, n);
+    if (n < 2) fail("DIR is missing: expected a directory to make");
+    if (n > 2) fail("%s: expected one STORE and one DIR", operands[2]);
+    struct users users;
+    seen_store_report problem;
+    start_work(opt.quiet);
+    work_on(store);
+    read_users(&users, store);
+    seen_status s = seen_users_backup(users.store, operands[1], &problem);
+    if (s != SEEN_OK) {
+        end_progress();
+        fail("%s: %s", operands[1],
+             *problem.problem ? problem.problem : seen_strerror(s));
+    }
+    end_progress();
+    close_users(&users);
+    report(store, operands[1]);
+    finish_output();
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen backup feed feed-monday",
+    "a store of its own, as of now; writers need not stop",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, NULL};
+
+const struct verb verb_backup = {
+    .name = "backup",
+    .summary = "copy a store while it is in use",
+    .operands = "STORE DIR",
+    .text = "DIR must not exist; it appears when it is complete, and holds "
+            "everything\n"
+            "acknowledged up to then. It is a store like any other.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

@@ -1,0 +1,101 @@
+/* cmd_forget.c - seen forget: users, or single items of one, out of a store. */
+#include "input.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "users.h"
+
+static struct {
+    bool quiet, json;
+} opt;
+
+static const struct option options[] = {
+    {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no notes on stderr"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static struct users users;
+
+static void report(const char *name, size_t items, bool known)
+{
+    struct json j = {.to = stdout};
+    char text[USER_TEXT];
+    if (opt.json) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "store", users.name);
+        json_text(&j, "user", name);
+        json_bool(&j, "known", known);
+        json_number(&j, "items", (double)items);
+        json_close(&j, '}');
+    } else if (!opt.quiet) {
+        show_user(text, user_operand(name));
+        if (!known)
+            note("%s: nothing is known about %s", users.name, text);
+        else if (items)
+            note("%s: %zu items of %s forgotten", users.name, items, text);
+        else
+            note("%s: %s forgotten", users.name, text);
+    }
+}
+
+/* Was there anything to forget? */
+static seen_status forget(seen_key user, const struct chunk *items, bool *known)
+{
+    seen_exposure_info info;
+    uint64_t now = users_now();
+    if (items->n == 0)
+        return seen_users_forget_user(users.store, user, now, known);
+    seen_status s = seen_users_info_of(users.store, user, now, &info);
+    *known = s == SEEN_OK;
+    if (s == SEEN_ABSENT) return SEEN_OK;
+    if (s != SEEN_OK) return s;
+    return seen_users_forget(users.store, user, now, items->keys, items->n);
+}
+
+static int run(char **operands, size_t n)
+{
+    const char *store = store_operand(operands, n);
+    if (n < 2) fail("USER is missing: whom, or what of whom, shall it forget?");
+    seen_key user = user_operand(operands[1]);
+    struct chunk items = {0};
+    check_key_format();
+    chunk_of(&items, operands + 2, n - 2);
+    start_work(opt.quiet);
+    write_users(&users, store, false);
+    if (!opt.quiet && !opt.json) note_opening(&users);
+    bool known;
+    seen_status s = forget(user, &items, &known);
+    if (s != SEEN_OK && !blame_user(&users, user, s)) users_failed(&users, s);
+    end_progress();
+    close_users(&users);
+    if (!users.damaged) report(operands[1], items.n, known);
+    free_chunk(&items);
+    finish_output();
+    return users_exit(&users);
+}
+
+static const char *const examples[] = {
+    "seen forget feed alice",
+    "everything that is known about alice",
+    "seen forget feed alice post-17",
+    "she may be shown this one again",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, key_options,
+                                              time_options, NULL};
+
+const struct verb verb_forget = {
+    .name = "forget",
+    .summary = "forget a user, or items of one",
+    .operands = "STORE USER [ITEM...]",
+    .text = "Without ITEM, all about the user is removed: also the way to get "
+            "rid of\n"
+            "a damaged record. An item that looks the same to the record goes "
+            "with the\n"
+            "one that is named, which happens as rarely as the policy's rate.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

@@ -1,0 +1,350 @@
+/* users.c - see users.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "users.h"
+
+#include "memory.h"
+#include "output.h"
+#include "progress.h"
+#include "secret.h"
+#include "spec.h"
+#include "target.h"
+#include "units.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- Options ------------------------------------------------------------ */
+
+static struct {
+    uint64_t at;
+    bool tail;
+    const char *policy, *sync;
+} opt;
+
+const struct option time_options[] = {
+    {0, "at", "MS", OPTION_COUNT, &opt.at,
+     "as if it were this time: milliseconds since 1970"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+const struct option tail_options[] = {
+    {0, "tail", NULL, OPTION_FLAG, &opt.tail,
+     "read what a writer has not checkpointed yet, too"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+const struct option policy_options[] = {
+    {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
+     "of a new store, or a new one for this store, any of\n"
+     "items=1000,generations=5,fpp=0.001,ttl=5d"},
+    {0, "sync", "WHEN", OPTION_TEXT, &opt.sync,
+     "batch (default): on disk before it is acknowledged;\n"
+     "none: a loss of power may take the last minute"},
+    {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
+     "the secret of a new store; made if it is not there"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+uint64_t users_now(void)
+{
+    return opt.at ? opt.at : clock_ms();
+}
+
+static seen_store_mode write_mode(void)
+{
+    if (!opt.sync || strcmp(opt.sync, "batch") == 0) return SEEN_STORE_DURABLE;
+    if (strcmp(opt.sync, "none") == 0) return SEEN_STORE_WRITE;
+    fail("--sync %s: expected batch or none", opt.sync);
+}
+
+/* ---- Policies ----------------------------------------------------------- */
+
+static const char *parse_small(const char *text, uint32_t *out)
+{
+    uint64_t value;
+    const char *expected = parse_count(text, &value);
+    if (!expected && value > UINT32_MAX) expected = "a smaller number";
+    if (!expected) *out = (uint32_t)value;
+    return expected;
+}
+
+/* "items=1000": one field; zero is what has not been said. */
+static void parse_field(const char *text, seen_policy *p)
+{
+    static const char fields[] = "items=, generations=, fpp= or ttl=";
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : strlen(text);
+    const char *value = equals ? equals + 1 : "", *expected;
+    bool twice;
+    if (equals && len == 5 && memcmp(text, "items", len) == 0) {
+        twice = p->items > 0;
+        expected = parse_small(value, &p->items);
+    } else if (equals && len == 11 && memcmp(text, "generations", len) == 0) {
+        twice = p->generations > 0;
+        expected = parse_small(value, &p->generations);
+    } else if (equals && len == 3 && memcmp(text, "fpp", len) == 0) {
+        twice = p->fpp > 0;
+        expected = parse_rate(value, &p->fpp);
+    } else if (equals && len == 3 && memcmp(text, "ttl", len) == 0) {
+        twice = p->ttl > 0;
+        expected = parse_time(value, &p->ttl);
+    } else {
+        fail("--policy %s: expected %s", text, fields);
+    }
+    if (expected) fail("--policy %s: expected %s", text, expected);
+    if (twice) fail("--policy: %.*s is there twice", (int)len, text);
+}
+
+static seen_policy parse_policy(const char *text)
+{
+    seen_policy p = {0};
+    char *copy = must_have(strdup(text));
+    for (char *field = copy, *comma; field; field = comma) {
+        comma = strchr(field, ',');
+        if (comma) *comma++ = '\0';
+        parse_field(field, &p);
+    }
+    free(copy);
+    return p;
+}
+
+const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p)
+{
+    char ttl[UNIT_TEXT];
+    snprintf(buf, POLICY_TEXT, "items=%u,generations=%u,fpp=%.15g,ttl=%s",
+             p->items, p->generations, p->fpp, show_time(ttl, p->ttl));
+    return buf;
+}
+
+static bool same_policy(const seen_policy *a, const seen_policy *b)
+{
+    return a->items == b->items && a->generations == b->generations &&
+           a->fpp == b->fpp && a->ttl == b->ttl;
+}
+
+/* What --policy does not say stays as it is. */
+static void complete(seen_policy *p, const seen_policy *is)
+{
+    if (!p->items) p->items = is->items;
+    if (!p->generations) p->generations = is->generations;
+    if (!(p->fpp > 0)) p->fpp = is->fpp;
+    if (!p->ttl) p->ttl = is->ttl;
+}
+
+/* ---- Names -------------------------------------------------------------- */
+
+/* redis://...?key=NAME is one filter. */
+static bool is_server(const char *name)
+{
+    return strncmp(name, "redis://", 8) == 0 && !strstr(name, "?key=") &&
+           !strstr(name, "&key=");
+}
+
+bool is_store(const char *name)
+{
+    struct stat st;
+    return strncmp(name, "lmdb:", 5) == 0 || strcmp(name, "mem:") == 0 ||
+           is_server(name) || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+const char *store_operand(char **operands, size_t n)
+{
+    static const char expected[] = "a directory, redis://... or mem:";
+    if (n == 0) fail("STORE is missing: expected %s", expected);
+    if (!*operands[0] || strcmp(operands[0], "lmdb:") == 0)
+        fail("STORE is empty: expected %s", expected);
+    return operands[0];
+}
+
+seen_key user_operand(const char *text)
+{
+    size_t len = strlen(text);
+    if (len == 0) fail("USER is empty: expected 1 to %d bytes", SEEN_USER_MOST);
+    if (len > SEEN_USER_MOST)
+        fail("USER has %zu bytes: expected 1 to %d", len, SEEN_USER_MOST);
+    return (seen_key){text, len};
+}
+
+const char *show_user(char buf[USER_TEXT], seen_key user)
+{
+    return show_bytes(buf, USER_TEXT, user);
+}
+
+/* ---- Opening and closing ------------------------------------------------ */
+
+static void must_open(struct users *u, seen_status status)
+{
+    if (status == SEEN_OK) return;
+    if (status == SEEN_ABSENT) fail("%s: no such store", u->name);
+    if (status == SEEN_MISMATCH)
+        fail("%s: the secret in %s is another one", u->name, wish.secret_file);
+    fail("%s: %s", u->name,
+         *u->report.problem ? u->report.problem : seen_strerror(status));
+}
+
+void read_users(struct users *u, const char *name)
+{
+    *u = (struct users){.name = name};
+    seen_users_options options = {.tail = opt.tail};
+    must_open(u, seen_users_open(&u->store, name, &options, &u->report));
+}
+
+/* false: there is no store of this name yet. */
+static bool policy_there(const char *name, seen_policy *is)
+{
+    seen_users *there;
+    seen_users_stats stats;
+    if (strcmp(name, "mem:") == 0 ||
+        seen_users_open(&there, name, &(seen_users_options){0}, NULL))
+        return false;
+    seen_status status = seen_users_stats_of(there, &stats);
+    seen_users_close(there);
+    *is = stats.policy;
+    return status == SEEN_OK && is->items > 0; /* a server does not tell */
+}
+
+void write_users(struct users *u, const char *name, bool create)
+{
+    *u = (struct users){.name = name};
+    seen_users_options options = {.mode = write_mode(), .create = create};
+    seen_policy wanted;
+    bool there = false;
+    if (opt.policy) wanted = parse_policy(opt.policy);
+    if (opt.policy || wish.secret_file) there = policy_there(name, &u->was);
+    if (opt.policy) {
+        if (there) complete(&wanted, &u->was);
+        const char *problem = seen_policy_problem(&wanted);
+        if (problem) fail("--policy %s: %s", opt.policy, problem);
+        options.policy = &wanted;
+        u->changed = there && !same_policy(&wanted, &u->was);
+    }
+    options.secret = there ? given_secret() : new_secret();
+    keep_secret();
+    seen_status status = seen_users_open(&u->store, name, &options, &u->report);
+    if (status != SEEN_OK && !u->report.created) forget_secret();
+    must_open(u, status);
+}
+
+void note_opening(const struct users *u)
+{
+    char a[POLICY_TEXT], b[POLICY_TEXT], torn[UNIT_TEXT], frames[UNIT_TEXT];
+    seen_users_stats stats;
+    if (u->report.recovered)
+        note("%s: was not closed last time: %s batches recovered from its "
+             "journal%s%s%s",
+             u->name, show_count(frames, (double)u->report.recovered_frames),
+             u->report.torn_bytes ? ", " : "",
+             u->report.torn_bytes
+                 ? show_size(torn, (double)u->report.torn_bytes)
+                 : "",
+             u->report.torn_bytes ? " of it never finished" : "");
+    if (!u->changed || seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
+    note("%s: policy changed to %s; it was %s", u->name,
+         show_policy(a, &stats.policy), show_policy(b, &u->was));
+}
+
+void close_users(struct users *u)
+{
+    seen_status status = seen_users_close(u->store);
+    u->store = NULL;
+    if (status != SEEN_OK && !u->failed)
+        fail("%s: %s", u->name, seen_strerror(status));
+}
+
+/* ---- What went wrong ---------------------------------------------------- */
+
+static const char *reason(const struct users *u, seen_status status)
+{
+    const char *problem = u->store ? seen_users_problem(u->store) : "";
+    return *problem ? problem : seen_strerror(status);
+}
+
+void users_failed(const struct users *u, seen_status status)
+{
+    end_progress();
+    fail("%s: %s", u->name, reason(u, status));
+}
+
+/* A corrupt record is a matter of its user; anything else, of all. */
+static bool of_one_user(seen_status status)
+{
+    return status == SEEN_CORRUPT || status == SEEN_NEWER ||
+           status == SEEN_MISMATCH;
+}
+
+#define MOST_NOTES 10
+
+bool blame_user(struct users *u, seen_key user, seen_status status)
+{
+    char text[USER_TEXT];
+    if (!of_one_user(status)) return false;
+    if (u->damaged++ < MOST_NOTES)
+        note("%s: user %s: %s; seen forget removes the record", u->name,
+             show_user(text, user), seen_strerror(status));
+    return true;
+}
+
+int users_exit(const struct users *u)
+{
+    char more[UNIT_TEXT];
+    if (u->damaged > MOST_NOTES)
+        note("%s: ... and %s more", u->name,
+             show_count(more, (double)(u->damaged - MOST_NOTES)));
+    return u->damaged ? EXIT_ERROR : EXIT_DONE;
+}
+
+/* ---- Requests ----------------------------------------------------------- */
+
+static bool same_bytes(seen_key a, seen_key b)
+{
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static seen_users_request *next_request(struct requests *r)
+{
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 256;
+        r->at = must_have(realloc(r->at, r->cap * sizeof *r->at));
+    }
+    return &r->at[r->n++];
+}
+
+size_t gather(struct requests *r, const struct chunk *c, size_t from,
+              size_t most, const seen_key *user)
+{
+    size_t lines = c->n - from, i = from;
+    if (lines > r->items_cap) {
+        free(r->items);
+        r->items = must_have(malloc(lines * sizeof *r->items));
+        r->items_cap = lines;
+    }
+    r->n = 0;
+    while (i < c->n && r->n < most) {
+        size_t first = i++;
+        seen_key who = user ? *user : c->users[first];
+        while (i < c->n && (user || same_bytes(c->users[i], who)))
+            i++;
+        seen_key *items = r->items + (first - from);
+        memcpy(items, c->keys + first, (i - first) * sizeof *items);
+        *next_request(r) =
+            (seen_users_request){.user = who, .items = items, .n = i - first};
+    }
+    return i;
+}
+
+bool requests_done(struct users *u, seen_status status,
+                   const struct requests *r, struct chunk *c)
+{
+    if (status == SEEN_OK) return true;
+    for (size_t i = 0; i < r->n; i++) {
+        seen_status of = r->at[i].status;
+        if (of == SEEN_OK || blame_user(u, r->at[i].user, of)) continue;
+        u->failed = true;
+        snprintf(c->failure, sizeof c->failure, "%s: %s", u->name,
+                 reason(u, of));
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,95 @@
+/*
+ * users.h - the store of users that a verb is about: a directory, lmdb:DIR or
+ * mem:.
+ *
+ *     read_users()    to ask; never creates
+ *     write_users()   to change
+ *
+ * And requests: what lines of a chunk, or arguments, ask of it. What cannot be
+ * done ends the program with a sentence that names the store.
+ */
+#ifndef CLI_USERS_H
+#define CLI_USERS_H
+
+#include "flow.h"
+#include "options.h"
+
+#include <seen_users.h>
+
+/* ---- Options ------------------------------------------------------------ */
+
+/* Rows for all verbs of stores, for those that read, and for those that may
+ * create. */
+extern const struct option time_options[];
+extern const struct option tail_options[];
+extern const struct option policy_options[];
+
+/* The machine's clock, or --at. */
+uint64_t users_now(void);
+
+/* ---- The store ---------------------------------------------------------- */
+
+struct users {
+    const char *name; /* as messages call it */
+    seen_users *store;
+    seen_store_report report; /* of opening it */
+    bool changed;             /* --policy is another one than it had: */
+    seen_policy was;
+    uint64_t damaged; /* requests for users whose record is */
+    bool failed;      /* a change did not reach the disk */
+};
+
+/* Is this what a store is called, and not a filter file? */
+bool is_store(const char *name);
+
+/* The verb's first operand. */
+const char *store_operand(char **operands, size_t n);
+
+void read_users(struct users *u, const char *name);
+void write_users(struct users *u, const char *name, bool create);
+void close_users(struct users *u);
+
+/* What a writer that died has left, and what --policy has changed. */
+void note_opening(const struct users *u);
+
+/* The policy as --policy takes it. */
+#define POLICY_TEXT 160
+const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p);
+
+/* The operand USER. */
+seen_key user_operand(const char *text);
+
+/* A user as messages show it: not all bytes are for terminals. */
+#define USER_TEXT 64
+const char *show_user(char buf[USER_TEXT], seen_key user);
+
+/* The end of the program, with why a call on the store failed. */
+_Noreturn void users_failed(const struct users *u, seen_status status);
+
+/* The exit code: 2 if there were users whose record is damaged. */
+int users_exit(const struct users *u);
+
+/* ---- Requests ----------------------------------------------------------- */
+
+struct requests {
+    seen_users_request *at;
+    size_t n, cap;
+    seen_key *items; /* copies of the keys, for requests to move about */
+    size_t items_cap;
+};
+
+/* Of the lines of a chunk from `from` on: neighbours of one user are one
+ * request, and there are at most so many. Gives the line behind them. With
+ * `user`, all lines are of this one. */
+size_t gather(struct requests *r, const struct chunk *c, size_t from,
+              size_t most, const seen_key *user);
+
+/* After a call with many requests: false if none of it counts, and the chunk
+ * says why. Users whose record is damaged are noted, and the others count. */
+bool requests_done(struct users *u, seen_status status,
+                   const struct requests *r, struct chunk *c);
+
+/* Is this the trouble of one user alone? Then note it. */
+bool blame_user(struct users *u, seen_key user, seen_status status);
+
+#endif

@@ -1,0 +1,37 @@
+/* Never show a user the same thing twice: usage 05_take DIR */
+#include <seen_users.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static seen_key text(const char *s)
+{
+    return (seen_key){s, strlen(s)};
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) return 2;
+    seen_users *users;
+    seen_store_report report;
+    const seen_users_options options = {.mode = SEEN_STORE_DURABLE,
+                                        .create = true};
+    if (seen_users_open(&users, argv[1], &options, &report)) {
+        fprintf(stderr, "%s: %s\n", argv[1], report.problem);
+        return 1;
+    }
+
+    const uint64_t now = 1700000000000; /* milliseconds, from your clock */
+    for (int visit = 1; visit <= 3; visit++) {
+        seen_key items[] = {text("cats"), text("dogs"), text("news"),
+                            text("cats"), text("goal")};
+        size_t taken;
+        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken))
+            return 1;
+        printf("visit %d:", visit);
+        for (size_t i = 0; i < taken; i++)
+            printf(" %.*s", (int)items[i].len, (const char *)items[i].data);
+        printf("\n");
+    }
+    return seen_users_close(users) != SEEN_OK;
+}

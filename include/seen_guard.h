@@ -1,0 +1,121 @@
+/*
+ * seen_guard.h - a guard in front of a cache and a database: keys that cannot
+ * exist are not asked for. In libseen_store.
+ *
+ * Requests for keys that exist nowhere go through the cache to the database,
+ * each of them: a cache cannot hold what is not there. A filter of all keys that
+ * exist stops all but a few of them; the few it lets through are remembered for
+ * a short while.
+ *
+ *     if (seen_guard_ask(guard, key, len, now, NULL) == SEEN_REJECT)
+ *         return not_found;
+ *     row = cache_or_database(key);
+ *     if (!row) seen_guard_missed(guard, key, len, now);
+ *
+ * and whoever inserts a row says seen_guard_created() *before* others can read
+ * it. A key that was created is never rejected.
+ *
+ * Rebuild    Deleted keys stay in most filters, and one that holds more than it
+ *            was planned for lets more pass: rebuild it now and then, while the
+ *            guard works. seen_guard_rebuild() first; then wait for inserts that
+ *            are under way, whose rows a scan might not see yet (or say
+ *            seen_guard_created() again after each commit); then scan the table
+ *            into a new filter; then seen_guard_swap(). Keys that were created
+ *            meanwhile are in the new filter, too.
+ * Open       Without a filter (still loading, lost) the guard lets everything
+ *            pass; or nothing, if it was made so.
+ * Threads    All calls may run at once.
+ * Time       `now` is in milliseconds, from the caller.
+ */
+#ifndef SEEN_GUARD_H
+#define SEEN_GUARD_H
+
+#include "seen.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct seen_guard seen_guard;
+
+typedef enum seen_verdict {
+    SEEN_ASK = 0,   /* it may exist: ask cache and database */
+    SEEN_REJECT = 1 /* it does not */
+} seen_verdict;
+
+typedef enum seen_reason {
+    SEEN_REASON_MAYBE = 0, /* ask: the filter says maybe */
+    SEEN_REASON_LISTED,    /* ask: on the filter's allowlist */
+    SEEN_REASON_CREATED,   /* ask: created a short while ago */
+    SEEN_REASON_LOADING,   /* ask, or reject: there is no filter */
+    SEEN_REASON_ABSENT,    /* reject: the filter says never */
+    SEEN_REASON_MISSED     /* reject: was not there a short while ago */
+} seen_reason;
+
+/* "maybe", "listed" ...; static storage. */
+SEEN_API const char *seen_reason_name(seen_reason reason);
+
+/* Zero means the default. */
+typedef struct seen_guard_options {
+    uint64_t misses;  /* remembered at most: 65,536; 16 bytes each */
+    uint64_t miss_ms; /* for so long: 30,000 */
+    bool closed;      /* without a filter, reject */
+    uint64_t reserved[6];
+} seen_guard_options;
+
+/* Without a filter yet. SEEN_IO: the kernel has no random numbers. */
+SEEN_API seen_status seen_guard_new(seen_guard **g,
+                                    const seen_guard_options *options);
+/* With the filter it has. */
+SEEN_API void seen_guard_free(seen_guard *g);
+
+/* May it exist? *reason (may be NULL): why. */
+SEEN_API seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
+                                     uint64_t now, seen_reason *reason);
+
+/* It was asked for, and the database did not have it. */
+SEEN_API void seen_guard_missed(seen_guard *g, const void *key, size_t len,
+                                uint64_t now);
+
+/* It is about to exist. SEEN_FULL, SEEN_UNSUPPORTED, SEEN_NOMEM: the filter cannot
+ * take it; the guard then lets everything pass until the next swap. */
+SEEN_API seen_status seen_guard_created(seen_guard *g, const void *key,
+                                        size_t len, uint64_t now);
+
+/* From now on keep the keys that are created, for the filter that is being
+ * built. Again: begin anew. */
+SEEN_API void seen_guard_rebuild(seen_guard *g);
+
+/* This filter from now on; the guard owns it and frees the old one. NULL: none.
+ * On any error the old one stays, and `filter` is the caller's. SEEN_NOMEM: keys
+ * that were created since seen_guard_rebuild() could not all be kept. */
+SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter);
+
+typedef struct seen_guard_stats {
+    uint64_t asked;
+    uint64_t passed;     /* maybe, listed, created */
+    uint64_t open;       /* asked without a filter */
+    uint64_t absent;     /* rejected by the filter */
+    uint64_t remembered; /* rejected as missed before */
+    uint64_t missed;     /* passed, and the database did not have it */
+    uint64_t created;
+    uint64_t swaps;
+    uint64_t misses_now; /* remembered, old ones included */
+    double wrong_share;  /* missed / passed */
+    double fpp_measured; /* missed / (missed + absent): of keys that do not
+                             exist, this share got through; 0 before any */
+    double fpp_promised; /* by the filter's plan */
+    bool has_filter;
+    bool rebuild; /* recommended: twice the promise, measured */
+    uint64_t reserved[6];
+} seen_guard_stats;
+
+/* Of this moment; counts since the guard was made, the rates since the last
+ * swap. */
+SEEN_API void seen_guard_stats_of(seen_guard *g, seen_guard_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEEN_GUARD_H */

@@ -1,0 +1,71 @@
+/*
+ * seen_remote.h - filters on servers. In libseen_store.
+ *
+ *     redis://[user:password@]host[:port][/db]?key=NAME
+ *                a BF key of a Redis or Valkey server, or cluster, that has our
+ *                module, RedisBloom or valkey-bloom
+ *     redis+plain://host/NAME
+ *                a filter in plain strings, for servers that load no modules: a
+ *                question reads one line of 64 bytes, an add sets its bits
+ *     redis+bitmap://host/NAME?bits=M
+ *                bit n of a string is the number n below M; keys are 8 bytes, as
+ *                those of seen_add_u64()
+ *
+ * Keys go out in batches, many in one pipeline. A question that could not be
+ * asked has no answer: SEEN_IO, never "never". A filter that is not there is
+ * SEEN_ABSENT, not an empty one: it may have been evicted or have expired; if a
+ * part of it is gone, SEEN_CORRUPT. (A bitmap that is not there is empty.) Adds
+ * are repeated when a connection breaks; they do no harm twice.
+ *
+ * Threads: any number, on one handle.
+ */
+#ifndef SEEN_REMOTE_H
+#define SEEN_REMOTE_H
+
+#include "seen_store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct seen_remote seen_remote;
+
+/* Connects; SEEN_ABSENT: no such filter, and `create` (items and fpp of it) is
+ * NULL. report->created: it was made. */
+SEEN_API seen_status seen_remote_open(seen_remote **m, const char *url,
+                                      const seen_spec *create,
+                                      seen_store_report *report);
+SEEN_API void seen_remote_close(seen_remote *m);
+
+/* What went wrong last; "" if nothing has. */
+SEEN_API const char *seen_remote_problem(const seen_remote *m);
+
+SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
+                                            const seen_key *keys, size_t n,
+                                            bool *answers);
+/* fresh[i] (may be NULL): key i was not there before. */
+SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
+                                          size_t n, bool *fresh);
+
+/* All keys of it leave after so long, from now on; or at once. */
+SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms);
+SEEN_API seen_status seen_remote_delete(seen_remote *m);
+
+typedef struct seen_remote_info {
+    const char *layout; /* "bf", "plain", "bitmap" */
+    uint64_t capacity;  /* keys it was made for; bitmap: its bound */
+    uint64_t items;     /* keys in it; plain: estimated */
+    double fpp;         /* promised up to the capacity; 0: not told */
+    uint64_t bytes;
+    uint64_t parts; /* layers of a BF key, strings of the others */
+    uint64_t reserved[8];
+} seen_remote_info;
+
+SEEN_API seen_status seen_remote_info_of(seen_remote *m,
+                                         seen_remote_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEEN_REMOTE_H */

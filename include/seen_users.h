@@ -1,0 +1,179 @@
+/*
+ * seen_users.h - what every user has been shown: stores of exposure records. In
+ * libseen_store.
+ *
+ *     seen_users *users;
+ *     seen_users_open(&users, "lmdb:feed", &(seen_users_options){
+ *         .mode = SEEN_STORE_DURABLE, .create = true}, NULL);
+ *     seen_users_take(users, user, now, candidates, 200, 10, &taken);
+ *
+ * A store has one secret and one policy (seen_exposure.h) and for each user, 1 to
+ * 511 bytes, one record. What the calls on records mean is said there; here they
+ * are made on the record of a user, atomically, and last.
+ *
+ *     lmdb:DIR   in the directory DIR, or just DIR: an LMDB environment, a
+ *                journal and a lock
+ *     mem:       in memory, gone when it is closed
+ *     redis://[user:password@]host[:port][/db]?prefix=P
+ *                keys of a Redis or Valkey server, or cluster, that has seen.so
+ *                loaded: P (or "seen:") and the user. Its clock counts, not
+ *                `now`; how durable a change is, and when old users leave, is its
+ *                business. A take that got no answer is SEEN_IO: whether it
+ *                happened is not known
+ *
+ * Threads    Any number may call at once, on one handle. A user's take is one
+ *            step: no other call sees half of it. Threads that change at once
+ *            share one sync.
+ * Processes  One writer, SEEN_BUSY for a second one. Any number of readers, who
+ *            see the last checkpoint; with `tail`, also what the journal held
+ *            when they opened. A checkpoint happens by itself: after so many
+ *            bytes, so long a time, and when the store is closed.
+ * Durable    In SEEN_STORE_DURABLE a change that returned SEEN_OK survives a loss
+ *            of power; in SEEN_STORE_WRITE a crash of the program, and a loss of
+ *            power up to the last checkpoint. After a failed sync every change is
+ *            SEEN_IO until the store is opened again.
+ * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
+ *            seen_users_forget_user() and a new start helps.
+ */
+#ifndef SEEN_USERS_H
+#define SEEN_USERS_H
+
+#include "seen_exposure.h"
+#include "seen_store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SEEN_USER_MOST 511 /* bytes of a user's name */
+
+typedef struct seen_users seen_users;
+
+/* Zero means the default. */
+typedef struct seen_users_options {
+    seen_store_mode mode;
+    bool create;               /* if there is none; otherwise SEEN_ABSENT */
+    bool tail;                 /* readers: and the journal */
+    const seen_policy *policy; /* of a new store; of one that is there, from now
+                                  on (writers). NULL: as it is */
+    const uint8_t *secret;     /* 16 bytes, of a new store; NULL: a random one.
+                                  One that is there must have the same */
+    /* When a checkpoint is due: */
+    uint64_t checkpoint_bytes; /* of changes in memory: 256 MiB */
+    uint64_t journal_bytes;    /* 256 MiB */
+    uint64_t checkpoint_ms;    /* after a change: 60,000 */
+    uint64_t reserved[6];
+} seen_users_options;
+
+SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
+                                     const seen_users_options *options,
+                                     seen_store_report *report);
+/* A last checkpoint. The store is closed whatever the status; after SEEN_IO,
+ * what was acknowledged is in the journal. */
+SEEN_API seen_status seen_users_close(seen_users *u);
+
+/* What is wrong, after a call that failed for the store's sake; "" if nothing
+ * is. Good until the handle is closed. */
+SEEN_API const char *seen_users_problem(const seen_users *u);
+
+/* ---- One user ----------------------------------------------------------- */
+
+/* As the calls of seen_exposure.h. A user who is unknown has been shown
+ * nothing. SEEN_INVALID: a name of no or too many bytes. */
+SEEN_API seen_status seen_users_maybe_many(seen_users *u, seen_key user,
+                                           uint64_t now, const seen_key *items,
+                                           size_t n, bool *answers);
+SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
+                                      uint64_t now, seen_key *items, size_t n,
+                                      size_t *fresh);
+SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
+                                     const seen_key *items, size_t n,
+                                     bool *fresh);
+SEEN_API seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
+                                     seen_key *items, size_t n, size_t count,
+                                     size_t *taken);
+SEEN_API seen_status seen_users_forget(seen_users *u, seen_key user,
+                                       uint64_t now, const seen_key *items,
+                                       size_t n);
+/* Everything about a user; known: there was something. */
+SEEN_API seen_status seen_users_forget_user(seen_users *u, seen_key user,
+                                            uint64_t now, bool *known);
+
+/* SEEN_ABSENT: nothing about this user that has not aged out. */
+SEEN_API seen_status seen_users_info_of(seen_users *u, seen_key user,
+                                        uint64_t now, seen_exposure_info *info);
+/* The record itself; *len is written on SEEN_OK and on SEEN_SHORT. */
+SEEN_API seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
+                                       size_t cap, size_t *len);
+
+/* ---- Many users, one sync ----------------------------------------------- */
+
+typedef struct seen_users_request {
+    seen_key user;
+    seen_key *items; /* a mark does not touch them */
+    size_t n;
+    size_t count;       /* take: how many */
+    bool *fresh;        /* mark: may be NULL, which is cheaper */
+    size_t taken;       /* take: the result */
+    seen_status status; /* of this request */
+} seen_users_request;
+
+/* SEEN_OK if all requests are; otherwise what went wrong first. Requests for one
+ * user are carried out in their order. */
+SEEN_API seen_status seen_users_mark_many(seen_users *u, uint64_t now,
+                                          seen_users_request *r, size_t n);
+SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,
+                                          seen_users_request *r, size_t n);
+
+/* ---- The whole store ---------------------------------------------------- */
+
+typedef struct seen_users_entry {
+    seen_key user;
+    seen_status status; /* SEEN_ABSENT: all of it has aged out;
+                                SEEN_CORRUPT: damaged, nothing is known */
+    seen_record record;
+    seen_exposure_info info; /* at the time that was given */
+} seen_users_entry;
+
+/* Each user, until `each` gives false; in no promised order, while other threads
+ * go on. `each` makes no calls on the store. */
+SEEN_API seen_status seen_users_each(
+    seen_users *u, uint64_t now,
+    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
+
+/* A checkpoint now. */
+SEEN_API seen_status seen_users_sync(seen_users *u);
+
+/* Remove users all of whose marks have aged out; how many. */
+SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now,
+                                      uint64_t *removed);
+
+/* A copy of an lmdb: store, everything acknowledged so far in it, into a
+ * directory that does not exist; of readers and writers alike, while others
+ * work. It appears under its name when it is complete. */
+SEEN_API seen_status seen_users_backup(seen_users *u, const char *dir,
+                                       seen_store_report *report);
+
+typedef struct seen_users_stats {
+    seen_policy policy;
+    uint64_t users;         /* at the last checkpoint; mem: now */
+    uint64_t changed;       /* users with changes in memory */
+    uint64_t memory;        /* bytes of them */
+    uint64_t journal_bytes; /* since the last checkpoint began */
+    uint64_t file_bytes;    /* of the LMDB file that are in use */
+    uint64_t checkpoints;   /* of this handle */
+    uint64_t checkpoint_ms; /* how long the last one took */
+    uint64_t stall_us;      /* longest time that one kept a change waiting */
+    uint64_t expired;       /* users removed by this handle */
+    uint64_t sequence;      /* journal frames that the last checkpoint covers */
+    uint64_t reserved[8];
+} seen_users_stats;
+
+SEEN_API seen_status seen_users_stats_of(seen_users *u,
+                                         seen_users_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SEEN_USERS_H */

@@ -1,0 +1,375 @@
+/*
+ * guard.c - see seen_guard.h.
+ *
+ * Keys are spread over shards by a hash that nobody outside can guess. A shard's
+ * lock covers its part of the remembered misses, its counters and, for reading,
+ * the filter; whoever exchanges the filter takes all locks. So a question costs
+ * one lock that nobody else wants, a question to the filter and, if that says
+ * maybe, a look at eight remembered keys.
+ *
+ *     remembered    hash | when | missed or created       16 bytes, 8 to a bucket
+ *
+ * A key that is created while somebody is still waiting for the database to say
+ * that it is not there would be remembered as missed a moment later. Therefore
+ * creation is remembered in the same place, for as long, and wins.
+ *
+ * `since` holds keys that were created and that the next filter, or the one that
+ * is there, does not have: exact, and empty most of the time.
+ */
+#include "seen_guard.h"
+
+#include "seen_allowlist.h"
+#include "seen_store.h"
+
+#include "base/alloc.h"
+#include "hash/hash.h"
+#include "probe/reduce.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define SHARDS   32
+#define WAYS     8
+#define MISSES   65536
+#define MISS_MS  30000
+#define ENOUGH   20 /* wrong passes before a rate means something */
+#define CREATED  ((uint64_t)1 << 63) /* in `when` */
+#define MOST_NOW (CREATED - 1)
+
+struct memory {
+    uint64_t hash; /* 0: nothing */
+    uint64_t when;
+};
+
+struct shard {
+    pthread_mutex_t lock;
+    struct memory *memories; /* buckets x WAYS */
+    seen_guard_stats count;  /* the counters of it */
+};
+
+struct seen_guard {
+    uint8_t secret[16];
+    uint64_t miss_ms;
+    bool closed;
+    uint64_t buckets; /* of a shard */
+    seen_filter *filter;
+    bool concurrent; /* it takes adds while it is asked */
+    double fpp;
+    seen_allowlist *since;
+    bool rebuilding;
+    bool spoiled; /* a created key is neither in the filter nor in `since` */
+    bool lost;    /* one of since the rebuild began */
+    uint64_t swaps, missed_before, absent_before; /* the last swap */
+    struct shard shards[SHARDS];
+};
+
+static const seen_allocator system_memory;
+
+const char *seen_reason_name(seen_reason reason)
+{
+    static const char *const names[] = {"maybe",   "listed", "created",
+                                        "loading", "absent", "missed"};
+    size_t i = (size_t)reason;
+    return i < sizeof names / sizeof *names ? names[i] : "unknown";
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static uint64_t memory_size(const seen_guard *g)
+{
+    return g->buckets * WAYS * sizeof(struct memory);
+}
+
+void seen_guard_free(seen_guard *g)
+{
+    if (!g) return;
+    for (size_t i = 0; i < SHARDS; i++) {
+        pthread_mutex_destroy(&g->shards[i].lock);
+        seen_release(&system_memory, g->shards[i].memories, memory_size(g));
+    }
+    seen_free(g->filter);
+    seen_allowlist_free(g->since);
+    seen_release(&system_memory, g, sizeof *g);
+}
+
+seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options)
+{
+    static const seen_guard_options standard;
+    const seen_guard_options *o = options ? options : &standard;
+    if (!out || o->misses > (uint64_t)1 << 40) return SEEN_INVALID;
+    if (o->miss_ms > MOST_NOW) return SEEN_INVALID;
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i]) return SEEN_INVALID;
+    seen_guard *g = seen_alloc_zeroed(&system_memory, sizeof *g);
+    if (!g) return SEEN_NOMEM;
+    uint64_t misses = o->misses ? o->misses : MISSES;
+    g->buckets = (misses + SHARDS * WAYS - 1) / (SHARDS * WAYS);
+    g->miss_ms = o->miss_ms ? o->miss_ms : MISS_MS;
+    g->closed = o->closed;
+    seen_status status = seen_random_key(g->secret);
+    if (status == SEEN_OK) status = seen_allowlist_new(&g->since, NULL);
+    for (size_t i = 0; i < SHARDS; i++) {
+        struct shard *s = &g->shards[i];
+        pthread_mutex_init(&s->lock, NULL);
+        s->memories = seen_alloc_zeroed(&system_memory, memory_size(g));
+        if (!s->memories && status == SEEN_OK) status = SEEN_NOMEM;
+    }
+    if (status == SEEN_OK)
+        *out = g;
+    else
+        seen_guard_free(g);
+    return status;
+}
+
+/* ---- Shards ------------------------------------------------------------- */
+
+static seen_hash hash_of(const seen_guard *g, const void *key, size_t len)
+{
+    seen_hash h = seen_hash_siphash13.one(g->secret, key, len);
+    if (h.lo == 0) h.lo = 1;
+    return h;
+}
+
+static struct shard *shard_of(seen_guard *g, seen_hash h)
+{
+    return &g->shards[h.hi % SHARDS];
+}
+
+static void lock_all(seen_guard *g)
+{
+    for (size_t i = 0; i < SHARDS; i++)
+        pthread_mutex_lock(&g->shards[i].lock);
+}
+
+static void unlock_all(seen_guard *g)
+{
+    for (size_t i = SHARDS; i-- > 0;)
+        pthread_mutex_unlock(&g->shards[i].lock);
+}
+
+/* ---- What is remembered ------------------------------------------------- */
+
+static struct memory *bucket_of(const seen_guard *g, const struct shard *s,
+                                seen_hash h)
+{
+    return s->memories + WAYS * seen_reduce(h.lo, g->buckets);
+}
+
+/* A time ahead of `now` is of another clock, and means nothing. */
+static bool is_fresh(const seen_guard *g, const struct memory *m, uint64_t now)
+{
+    uint64_t when = m->when & MOST_NOW;
+    return m->hash && when <= now && now - when < g->miss_ms;
+}
+
+static struct memory *recall(const seen_guard *g, const struct shard *s,
+                             seen_hash h, uint64_t now)
+{
+    struct memory *m = bucket_of(g, s, h);
+    for (size_t i = 0; i < WAYS; i++)
+        if (m[i].hash == h.lo && is_fresh(g, &m[i], now)) return &m[i];
+    return NULL;
+}
+
+/* What may be forgotten first: old ones, then misses, then creations. */
+static uint64_t worth(const seen_guard *g, const struct memory *m, uint64_t now)
+{
+    return is_fresh(g, m, now) ? m->when + 1 : 0;
+}
+
+static void remember(const seen_guard *g, struct shard *s, seen_hash h,
+                     uint64_t now, uint64_t what)
+{
+    struct memory *m = bucket_of(g, s, h), *place = m;
+    for (size_t i = 0; i < WAYS; i++)
+        if (worth(g, &m[i], now) < worth(g, place, now)) place = &m[i];
+    for (size_t i = 0; i < WAYS; i++)
+        if (m[i].hash == h.lo) place = &m[i];
+    if (worth(g, place, now) > CREATED && what != CREATED) return;
+    *place = (struct memory){h.lo, now | what};
+}
+
+/* ---- Asking ------------------------------------------------------------- */
+
+static bool is_listed(const seen_filter *f, const void *key, size_t len)
+{
+    seen_listed policy = SEEN_LISTED_NEVER;
+    const seen_allowlist *list = seen_allowed(f, &policy);
+    return list && policy == SEEN_LISTED_ALWAYS &&
+           seen_allowlist_has(list, key, len);
+}
+
+static seen_reason judge(const seen_guard *g, const struct shard *s,
+                         const void *key, size_t len, seen_hash h, uint64_t now)
+{
+    if (!g->filter || g->spoiled) return SEEN_REASON_LOADING;
+    bool maybe = seen_maybe(g->filter, key, len);
+    if (!maybe && seen_allowlist_count(g->since))
+        maybe = seen_allowlist_has(g->since, key, len);
+    if (!maybe) return SEEN_REASON_ABSENT;
+    if (is_listed(g->filter, key, len)) return SEEN_REASON_LISTED;
+    const struct memory *m = recall(g, s, h, now);
+    if (!m) return SEEN_REASON_MAYBE;
+    return m->when & CREATED ? SEEN_REASON_CREATED : SEEN_REASON_MISSED;
+}
+
+seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
+                            uint64_t now, seen_reason *why)
+{
+    if (now > MOST_NOW) now = MOST_NOW;
+    seen_hash h = hash_of(g, key, len);
+    struct shard *s = shard_of(g, h);
+    pthread_mutex_lock(&s->lock);
+    seen_reason reason = judge(g, s, key, len, h, now);
+    s->count.asked++;
+    s->count.open += reason == SEEN_REASON_LOADING;
+    s->count.absent += reason == SEEN_REASON_ABSENT;
+    s->count.remembered += reason == SEEN_REASON_MISSED;
+    s->count.passed += reason < SEEN_REASON_LOADING;
+    pthread_mutex_unlock(&s->lock);
+    if (why) *why = reason;
+    if (reason == SEEN_REASON_LOADING)
+        return g->closed ? SEEN_REJECT : SEEN_ASK;
+    return reason < SEEN_REASON_LOADING ? SEEN_ASK : SEEN_REJECT;
+}
+
+void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
+{
+    if (now > MOST_NOW) now = MOST_NOW;
+    seen_hash h = hash_of(g, key, len);
+    struct shard *s = shard_of(g, h);
+    pthread_mutex_lock(&s->lock);
+    s->count.missed += g->filter != NULL;
+    remember(g, s, h, now, 0);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- Creating ----------------------------------------------------------- */
+
+/* With all locks. What the filter cannot take, the list does. */
+static seen_status note_created(seen_guard *g, const void *key, size_t len)
+{
+    seen_status status = SEEN_UNSUPPORTED;
+    if (g->filter) status = seen_add(g->filter, key, len);
+    if (status == SEEN_OK && !g->rebuilding) return SEEN_OK;
+    if (!g->filter && !g->rebuilding) return SEEN_OK; /* everything passes */
+    status = seen_allowlist_add(g->since, key, len);
+    if (status != SEEN_OK) g->spoiled = g->lost = true;
+    return status;
+}
+
+seen_status seen_guard_created(seen_guard *g, const void *key, size_t len,
+                               uint64_t now)
+{
+    if (now > MOST_NOW) now = MOST_NOW;
+    seen_hash h = hash_of(g, key, len);
+    struct shard *s = shard_of(g, h);
+    pthread_mutex_lock(&s->lock);
+    s->count.created++;
+    remember(g, s, h, now, CREATED);
+    bool alone = g->concurrent && !g->rebuilding;
+    seen_status status = SEEN_OK;
+    if (alone) status = seen_add(g->filter, key, len);
+    pthread_mutex_unlock(&s->lock);
+    if (alone && status == SEEN_OK) return SEEN_OK;
+    lock_all(g);
+    status = note_created(g, key, len);
+    unlock_all(g);
+    return status;
+}
+
+/* ---- Another filter ----------------------------------------------------- */
+
+void seen_guard_rebuild(seen_guard *g)
+{
+    lock_all(g);
+    g->rebuilding = true;
+    g->lost = false;
+    unlock_all(g);
+}
+
+struct handing_over {
+    seen_filter *to;
+    seen_status status;
+};
+
+static bool hand_over(void *ctx, const void *key, size_t len)
+{
+    struct handing_over *h = ctx;
+    h->status = seen_add(h->to, key, len);
+    return h->status == SEEN_OK;
+}
+
+/* With all locks: what was created meanwhile. If the new filter takes no adds,
+ * the list stays. */
+static bool bring_along(seen_guard *g, seen_filter *filter)
+{
+    struct handing_over h = {filter, SEEN_OK};
+    seen_allowlist_each(g->since, hand_over, &h);
+    return h.status == SEEN_OK;
+}
+
+static void sum_up(const seen_guard *g, seen_guard_stats *out)
+{
+    for (size_t i = 0; i < SHARDS; i++) {
+        const seen_guard_stats *c = &g->shards[i].count;
+        out->asked += c->asked;
+        out->passed += c->passed;
+        out->open += c->open;
+        out->absent += c->absent;
+        out->remembered += c->remembered;
+        out->missed += c->missed;
+        out->created += c->created;
+    }
+}
+
+seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
+{
+    seen_info info = {0};
+    if (filter) seen_info_of(filter, &info); /* reads all of it: before */
+    lock_all(g);
+    if (filter && g->rebuilding && g->lost) {
+        unlock_all(g);
+        return SEEN_NOMEM;
+    }
+    seen_filter *old = g->filter;
+    if (filter && bring_along(g, filter)) seen_allowlist_clear(g->since);
+    g->filter = filter;
+    g->concurrent = filter && info.flags & SEEN_CONCURRENT;
+    g->fpp = info.fpp;
+    g->rebuilding = g->spoiled = g->lost = false;
+    g->swaps++;
+    seen_guard_stats now = {0};
+    sum_up(g, &now);
+    g->missed_before = now.missed;
+    g->absent_before = now.absent;
+    unlock_all(g);
+    seen_free(old);
+    return SEEN_OK;
+}
+
+/* ---- Numbers ------------------------------------------------------------ */
+
+void seen_guard_stats_of(seen_guard *g, seen_guard_stats *out)
+{
+    *out = (seen_guard_stats){0};
+    lock_all(g);
+    sum_up(g, out);
+    out->swaps = g->swaps;
+    out->has_filter = g->filter && !g->spoiled;
+    out->fpp_promised = g->fpp;
+    uint64_t missed = out->missed - g->missed_before;
+    uint64_t absent = out->absent - g->absent_before;
+    for (size_t i = 0; i < SHARDS; i++)
+        for (uint64_t k = 0; k < g->buckets * WAYS; k++)
+            out->misses_now += g->shards[i].memories[k].hash &&
+                               !(g->shards[i].memories[k].when & CREATED);
+    unlock_all(g);
+    if (out->passed)
+        out->wrong_share = (double)out->missed / (double)out->passed;
+    if (missed + absent)
+        out->fpp_measured = (double)missed / (double)(missed + absent);
+    out->rebuild =
+        missed >= ENOUGH && out->fpp_measured > 2 * out->fpp_promised;
+}

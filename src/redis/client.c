@@ -1,0 +1,452 @@
+/* client.c - see client.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "redis/client.h"
+
+#include "base/alloc.h"
+#include "store/report.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define SLOTS       16384
+#define NODES       256
+#define TIMEOUT_MS  5000
+#define PATIENCE_MS 10000
+#define PAUSE_MS    20 /* before trying again; longer each time */
+#define PAUSE_MOST  200
+#define NO_NODE     UINT16_MAX
+
+struct node {
+    char host[256];
+    uint16_t port;
+    redisContext *conn; /* NULL: not connected */
+};
+
+struct seen_redis {
+    char user[128], password[256];
+    uint32_t db;
+    uint64_t timeout_ms, patience_ms;
+    struct node nodes[NODES];
+    uint16_t n_nodes;
+    bool cluster;          /* the map of slots is known */
+    bool map_is_old;       /* and somebody has said that it is wrong */
+    uint16_t slots[SLOTS]; /* nodes */
+    char problem[256];     /* what went wrong last */
+};
+
+static const seen_allocator system_memory;
+
+/* ---- Slots -------------------------------------------------------------- */
+
+/* CRC-16/XMODEM: polynomial 1021, from 0. */
+static uint16_t crc16(const uint8_t *p, size_t len)
+{
+    uint32_t crc = 0;
+    for (size_t i = 0; i < len; i++) {
+        crc ^= (uint32_t)p[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+    }
+    return (uint16_t)crc;
+}
+
+uint16_t seen_redis_slot(const void *key, size_t len)
+{
+    const uint8_t *p = key, *open = len ? memchr(p, '{', len) : NULL;
+    if (open) {
+        size_t left = (size_t)(p + len - open - 1);
+        const uint8_t *close = left ? memchr(open + 1, '}', left) : NULL;
+        if (close && close > open + 1)
+            return crc16(open + 1, (size_t)(close - open - 1)) % SLOTS;
+    }
+    return crc16(p, len) % SLOTS;
+}
+
+/* ---- Connections -------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void complain(seen_redis *c, const struct node *n, const char *what)
+{
+    snprintf(c->problem, sizeof c->problem, "%.100s:%u: %.140s", n->host,
+             n->port, what);
+}
+
+static void disconnect(struct node *n)
+{
+    if (n->conn) redisFree(n->conn);
+    n->conn = NULL;
+}
+
+/* A command while connecting: AUTH, SELECT. */
+static bool greet(seen_redis *c, struct node *n, int argc, const char **argv)
+{
+    redisReply *reply = redisCommandArgv(n->conn, argc, argv, NULL);
+    bool good = reply && reply->type != REDIS_REPLY_ERROR;
+    if (!good) complain(c, n, reply ? reply->str : n->conn->errstr);
+    if (reply) freeReplyObject(reply);
+    return good;
+}
+
+static bool connect_node(seen_redis *c, struct node *n)
+{
+    if (n->conn && !n->conn->err) return true;
+    disconnect(n);
+    struct timeval wait = {.tv_sec = (time_t)(c->timeout_ms / 1000),
+                           .tv_usec =
+                               (suseconds_t)(c->timeout_ms % 1000) * 1000};
+    n->conn = redisConnectWithTimeout(n->host, n->port, wait);
+    if (!n->conn || n->conn->err) {
+        complain(c, n, n->conn ? n->conn->errstr : "no memory");
+        disconnect(n);
+        return false;
+    }
+    redisSetTimeout(n->conn, wait);
+    redisEnableKeepAlive(n->conn);
+    const char *auth[] = {"AUTH", c->user[0] ? c->user : c->password,
+                          c->password};
+    char db[16];
+    const char *select[] = {"SELECT", db};
+    snprintf(db, sizeof db, "%u", c->db);
+    bool good = true;
+    if (c->password[0]) good = greet(c, n, c->user[0] ? 3 : 2, auth);
+    if (good && c->db) good = greet(c, n, 2, select);
+    if (!good) disconnect(n);
+    return good;
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+static uint16_t node_at(seen_redis *c, const char *host, uint64_t port)
+{
+    for (uint16_t i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].port == port && strcmp(c->nodes[i].host, host) == 0)
+            return i;
+    if (c->n_nodes == NODES || strlen(host) >= sizeof c->nodes[0].host)
+        return NO_NODE;
+    struct node *n = &c->nodes[c->n_nodes];
+    *n = (struct node){.port = (uint16_t)port};
+    memcpy(n->host, host, strlen(host) + 1);
+    return c->n_nodes++;
+}
+
+/* "127.0.0.1:7001", as MOVED and ASK have it; without a host: the same one. */
+static uint16_t node_named(seen_redis *c, const char *name, const char *self)
+{
+    char host[256];
+    uint64_t port;
+    const char *colon = strrchr(name, ':');
+    if (!colon || (size_t)(colon - name) >= sizeof host) return NO_NODE;
+    memcpy(host, name, (size_t)(colon - name));
+    host[colon - name] = '\0';
+    if (!seen_url_digits(colon + 1, 65535, &port)) return NO_NODE;
+    return node_at(c, host[0] ? host : self, port);
+}
+
+/* One range of CLUSTER SLOTS: first, last, [host, port, ...], replicas. */
+static void take_range(seen_redis *c, const redisReply *range, const char *self)
+{
+    if (range->type != REDIS_REPLY_ARRAY || range->elements < 3) return;
+    const redisReply *primary = range->element[2];
+    if (primary->type != REDIS_REPLY_ARRAY || primary->elements < 2) return;
+    long long first = range->element[0]->integer;
+    long long last = range->element[1]->integer;
+    const char *host = primary->element[0]->str;
+    long long port = primary->element[1]->integer;
+    if (first < 0 || last >= SLOTS || port < 1 || port > 65535) return;
+    uint16_t node = node_at(c, host && host[0] ? host : self, (uint64_t)port);
+    for (long long i = first; node != NO_NODE && i <= last; i++)
+        c->slots[i] = node;
+}
+
+static bool ask_map(seen_redis *c, struct node *n)
+{
+    const char *argv[] = {"CLUSTER", "SLOTS"};
+    if (!connect_node(c, n)) return false;
+    redisReply *reply = redisCommandArgv(n->conn, 2, argv, NULL);
+    bool good = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements;
+    if (good) {
+        memset(c->slots, 0xff, sizeof c->slots);
+        for (size_t i = 0; i < reply->elements; i++)
+            take_range(c, reply->element[i], n->host);
+    }
+    if (!reply) disconnect(n);
+    if (reply) freeReplyObject(reply);
+    return good;
+}
+
+/* From whoever answers first. */
+static void renew_map(seen_redis *c)
+{
+    for (uint16_t i = 0; i < c->n_nodes; i++) {
+        if (!ask_map(c, &c->nodes[i])) continue;
+        c->cluster = true;
+        c->map_is_old = false;
+        return;
+    }
+}
+
+static uint16_t node_for(const seen_redis *c, const struct seen_command *k)
+{
+    if (!c->cluster || k->key == 0) return 0;
+    uint16_t node = c->slots[seen_redis_slot(k->argv[k->key], k->len[k->key])];
+    return node == NO_NODE ? 0 : node;
+}
+
+/* ---- Replies ------------------------------------------------------------ */
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "MOVED 3999 127.0.0.1:6381": where to. */
+static bool redirect(seen_redis *c, struct seen_command *k,
+                     const struct node *from, const char *error)
+{
+    bool ask = starts(error, "ASK ");
+    if (!ask && !starts(error, "MOVED ")) return false;
+    const char *space = strrchr(error, ' ');
+    uint16_t to = node_named(c, space + 1, from->host);
+    if (!ask) c->map_is_old = true;
+    if (to == NO_NODE) return false;
+    k->node = to;
+    k->asking = ask;
+    return true;
+}
+
+static bool means_later(const char *error)
+{
+    static const char *const later[] = {"TRYAGAIN", "CLUSTERDOWN", "LOADING",
+                                        "READONLY", "MASTERDOWN"};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (starts(error, later[i])) return true;
+    return false;
+}
+
+/* What a reply means for its command; *later: the server is not ready. */
+static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
+                       redisReply *reply, bool *later)
+{
+    k->reply = reply;
+    k->asking = false;
+    k->pending = false;
+    k->status = SEEN_OK;
+    if (reply->type != REDIS_REPLY_ERROR) return;
+    complain(c, n, reply->str);
+    k->status = SEEN_IO;
+    errno = EPROTO;
+    bool moved = redirect(c, k, n, reply->str);
+    bool wait = !moved && means_later(reply->str);
+    if (starts(reply->str, "READONLY") || starts(reply->str, "CLUSTERDOWN"))
+        c->map_is_old = true;
+    if (!moved && !wait && starts(reply->str, "ERR unknown command"))
+        k->status = SEEN_UNSUPPORTED;
+    k->pending = moved || wait;
+    *later |= wait;
+    freeReplyObject(reply);
+    k->reply = NULL;
+}
+
+/* ---- Running ------------------------------------------------------------ */
+
+static bool send_all(const struct node *n, struct seen_command *k, size_t count,
+                     uint16_t node)
+{
+    static const char *const asking = "ASKING";
+    const char *argv[] = {asking};
+    for (size_t i = 0; i < count; i++) {
+        if (!k[i].pending || k[i].node != node) continue;
+        if (k[i].asking &&
+            redisAppendCommandArgv(n->conn, 1, argv, NULL) != REDIS_OK)
+            return false;
+        if (redisAppendCommandArgv(n->conn, k[i].argc, k[i].argv, k[i].len) !=
+            REDIS_OK)
+            return false;
+    }
+    return true;
+}
+
+/* The connection is gone; *later: it is to be tried again. */
+static void lose(seen_redis *c, struct node *n, struct seen_command *k,
+                 size_t count, uint16_t node, bool sent, bool *later)
+{
+    if (n->conn && n->conn->err) complain(c, n, n->conn->errstr);
+    disconnect(n);
+    c->map_is_old = c->cluster;
+    for (size_t i = 0; i < count; i++) {
+        if (!k[i].pending || k[i].node != node) continue;
+        k[i].status = SEEN_IO;
+        k[i].asking = false;
+        k[i].pending = k[i].repeatable || !sent;
+        *later |= k[i].pending;
+    }
+}
+
+static void run_node(seen_redis *c, struct seen_command *k, size_t count,
+                     uint16_t node, bool *later)
+{
+    struct node *n = &c->nodes[node];
+    if (!connect_node(c, n)) {
+        lose(c, n, k, count, node, false, later);
+        return;
+    }
+    bool good = send_all(n, k, count, node);
+    for (size_t i = 0; good && i < count; i++) {
+        void *reply = NULL;
+        if (!k[i].pending || k[i].node != node) continue;
+        if (k[i].asking) {
+            good = redisGetReply(n->conn, &reply) == REDIS_OK;
+            if (good) freeReplyObject(reply);
+        }
+        if (good) good = redisGetReply(n->conn, &reply) == REDIS_OK;
+        if (!good) break;
+        uint16_t before = k[i].node;
+        take_reply(c, &k[i], n, reply, later);
+        /* Who is sent elsewhere in this batch goes in the next one. */
+        if (k[i].pending && k[i].node != before) k[i].node |= 0x8000;
+    }
+    if (!good) lose(c, n, k, count, node, true, later);
+}
+
+static void route(seen_redis *c, struct seen_command *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!k[i].pending) continue;
+        if (k[i].node & 0x8000 && k[i].node != NO_NODE)
+            k[i].node &= 0x7fff; /* as the server said */
+        else
+            k[i].node = node_for(c, &k[i]);
+    }
+}
+
+static bool run_once(seen_redis *c, struct seen_command *k, size_t n)
+{
+    bool later = false;
+    route(c, k, n);
+    for (size_t i = 0; i < n; i++)
+        if (k[i].pending && !(k[i].node & 0x8000))
+            run_node(c, k, n, k[i].node, &later);
+    return later;
+}
+
+static bool any_pending(const struct seen_command *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (k[i].pending) return true;
+    return false;
+}
+
+static void rest(uint64_t ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+}
+
+seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
+                           seen_store_report *r)
+{
+    uint64_t until = now_ms() + c->patience_ms, pause = PAUSE_MS;
+    for (size_t i = 0; i < n; i++) {
+        k[i].reply = NULL;
+        k[i].status = SEEN_IO;
+        k[i].asking = false;
+        k[i].pending = true;
+        k[i].node = NO_NODE;
+    }
+    while (any_pending(k, n)) {
+        bool later = run_once(c, k, n);
+        if (!any_pending(k, n) || now_ms() > until) break;
+        if (later) {
+            rest(pause);
+            pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
+        }
+        if (c->map_is_old) renew_map(c);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (k[i].status != SEEN_OK)
+            return seen_report(r, k[i].status, "%s", c->problem);
+    return SEEN_OK;
+}
+
+void seen_redis_done(struct seen_command *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (k[i].reply) freeReplyObject(k[i].reply);
+        k[i].reply = NULL;
+    }
+}
+
+seen_status seen_redis_each_node(seen_redis *c, struct seen_command *k,
+                                 seen_status (*each)(void *ctx,
+                                                     struct redisReply *reply,
+                                                     uint16_t node),
+                                 void *ctx, seen_store_report *r)
+{
+    bool wanted[NODES] = {false};
+    wanted[0] = true;
+    renew_map(c); /* a server that is alone has none */
+    if (c->cluster) wanted[0] = false;
+    for (size_t i = 0; c->cluster && i < SLOTS; i++)
+        if (c->slots[i] != NO_NODE) wanted[c->slots[i]] = true;
+    seen_status status = SEEN_OK;
+    for (uint16_t i = 0; i < c->n_nodes && status == SEEN_OK; i++) {
+        if (!wanted[i]) continue;
+        struct node *n = &c->nodes[i];
+        redisReply *reply = NULL;
+        if (connect_node(c, n))
+            reply = redisCommandArgv(n->conn, k->argc, k->argv, k->len);
+        if (!reply && n->conn) complain(c, n, n->conn->errstr);
+        bool good = reply && reply->type != REDIS_REPLY_ERROR;
+        if (reply && !good) complain(c, n, reply->str);
+        status = good ? each(ctx, reply, i)
+                      : seen_report(r, SEEN_IO, "%s", c->problem);
+        if (reply)
+            freeReplyObject(reply);
+        else
+            disconnect(n);
+    }
+    return status;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
+                            seen_store_report *r)
+{
+    seen_redis *c = seen_alloc_zeroed(&system_memory, sizeof *c);
+    if (!c) return SEEN_NOMEM;
+    memcpy(c->user, url->user, sizeof c->user);
+    memcpy(c->password, url->password, sizeof c->password);
+    c->db = db;
+    node_at(c, url->host, url->port);
+    seen_status status =
+        seen_url_number(url, "timeout", 3600000, TIMEOUT_MS, &c->timeout_ms, r);
+    if (status == SEEN_OK)
+        status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
+                                 &c->patience_ms, r);
+    if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
+        status = seen_report(r, SEEN_IO, "%s", c->problem);
+    if (status == SEEN_OK)
+        *out = c;
+    else
+        seen_redis_close(c);
+    return status;
+}
+
+void seen_redis_close(seen_redis *c)
+{
+    if (!c) return;
+    for (uint16_t i = 0; i < c->n_nodes; i++)
+        disconnect(&c->nodes[i]);
+    seen_release(&system_memory, c, sizeof *c);
+}

@@ -1,0 +1,68 @@
+/*
+ * client.h - commands to a Redis or Valkey server, or to a cluster of them.
+ *
+ * Commands go out in batches: all that belong to one node in one pipeline, then
+ * the replies are read. What happens when something goes wrong:
+ *
+ *     -MOVED, -ASK      another node has the slot: there, and the map of slots is
+ *                       asked for anew. A server that never says so is alone
+ *     -TRYAGAIN, -CLUSTERDOWN, -LOADING, -READONLY, -MASTERDOWN
+ *                       not now: again in a moment, for a few seconds
+ *     connection lost   repeatable commands again, on a new connection; others
+ *                       are SEEN_IO: nobody knows whether they happened
+ *     other errors      SEEN_IO, and the server's sentence
+ *
+ * A command that has no reply has no answer. In particular a question that could
+ * not be asked is never a "no".
+ *
+ * One thread at a time.
+ */
+#ifndef SEEN_REDIS_CLIENT_H
+#define SEEN_REDIS_CLIENT_H
+
+#include "seen_store.h"
+
+#include "redis/url.h"
+
+struct redisReply;
+
+typedef struct seen_redis seen_redis;
+
+struct seen_command {
+    int argc;
+    const char **argv;
+    const size_t *len;
+    int key;         /* which argument is the key; 0: any node */
+    bool repeatable; /* doing it twice is as doing it once */
+
+    struct redisReply *reply; /* NULL unless SEEN_OK */
+    seen_status status;
+    /* For the client: */
+    uint16_t node;
+    bool asking, pending;
+};
+
+/* user, password, host and port of the URL; and its parameters timeout (ms, of
+ * one reply: 5000) and patience (ms, until a command is given up: 10000). */
+seen_status seen_redis_open(seen_redis **c, struct seen_url *url, uint32_t db,
+                            seen_store_report *r);
+void seen_redis_close(seen_redis *c);
+
+/* Each command gets a status and, if SEEN_OK, a reply that is no error. Gives the
+ * first status that is not SEEN_OK, and says why. */
+seen_status seen_redis_run(seen_redis *c, struct seen_command *commands,
+                           size_t n, seen_store_report *r);
+/* Of all commands: give the replies back. */
+void seen_redis_done(struct seen_command *commands, size_t n);
+
+/* A command to each primary; the reply is lent to `each`. */
+seen_status seen_redis_each_node(seen_redis *c, struct seen_command *command,
+                                 seen_status (*each)(void *ctx,
+                                                     struct redisReply *reply,
+                                                     uint16_t node),
+                                 void *ctx, seen_store_report *r);
+
+/* The slot of a key, 0 .. 16383: of what stands between { and }, if anything. */
+uint16_t seen_redis_slot(const void *key, size_t len);
+
+#endif

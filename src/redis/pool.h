@@ -1,0 +1,42 @@
+/*
+ * pool.h - connections for any number of threads: each call takes one, or makes
+ * one, and gives it back.
+ */
+#ifndef SEEN_REDIS_POOL_H
+#define SEEN_REDIS_POOL_H
+
+#include "redis/client.h"
+
+#include <pthread.h>
+
+struct seen_pool_link {
+    struct seen_pool_link *next;
+    seen_redis *client;
+};
+
+struct seen_pool {
+    struct seen_url url;
+    uint32_t db;
+    pthread_mutex_t lock;
+    struct seen_pool_link *idle;
+    char problem[256]; /* what went wrong last */
+};
+
+/* Of what follows the scheme. The path is the number of a database; or a key,
+ * where the caller takes one there and no parameter `key` is given. The
+ * parameters of connections count as used. */
+seen_status seen_pool_open(struct seen_pool *p, const char *rest,
+                           bool key_in_path, seen_store_report *r);
+/* Also of one that could not be opened. */
+void seen_pool_close(struct seen_pool *p);
+
+seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **link,
+                           seen_store_report *r);
+void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);
+
+/* seen_redis_run() on one of them; what goes wrong is kept. */
+seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,
+                          size_t n);
+void seen_pool_tell(struct seen_pool *p, const seen_store_report *r);
+
+#endif

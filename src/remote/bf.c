@@ -1,0 +1,218 @@
+/*
+ * bf.c - a BF key: the commands that our module, RedisBloom and valkey-bloom
+ * share.
+ *
+ * BF.MEXISTS says "0" for every item of a key that is not there, and so would an
+ * evicted filter say that nothing was ever added. Therefore EXISTS follows in the
+ * same pipeline: who finds no key behind his question got no answer to it. Adds
+ * are BF.INSERT with NOCREATE, for the same reason.
+ */
+#include "remote/remote.h"
+
+#include "base/alloc.h"
+#include "store/report.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT_ONCE 512 /* items of one command */
+
+static const seen_allocator system_memory;
+
+/* A command with its arguments side by side: words first, then items. */
+struct call {
+    struct seen_command k;
+    const char *argv[AT_ONCE + 8];
+    size_t len[AT_ONCE + 8];
+};
+
+static void begin(struct call *c, const seen_remote *m, const char *name)
+{
+    *c = (struct call){0};
+    c->argv[0] = name;
+    c->len[0] = strlen(name);
+    c->argv[1] = m->key;
+    c->len[1] = strlen(m->key);
+    c->k = (struct seen_command){.argc = 2,
+                                 .argv = c->argv,
+                                 .len = c->len,
+                                 .key = 1,
+                                 .repeatable = true};
+}
+
+static void add(struct call *c, const void *bytes, size_t len)
+{
+    c->argv[c->k.argc] = bytes;
+    c->len[c->k.argc++] = len;
+}
+
+static void add_word(struct call *c, const char *word)
+{
+    add(c, word, strlen(word));
+}
+
+/* ---- Items -------------------------------------------------------------- */
+
+static seen_status strange(seen_remote *m, const char *name)
+{
+    return seen_remote_say(m, SEEN_CORRUPT,
+                           "the reply to %s is not what was expected", name);
+}
+
+static seen_status absent(seen_remote *m)
+{
+    return seen_remote_say(m, SEEN_ABSENT, "%.100s: no such key on the server",
+                           m->key);
+}
+
+static seen_status read_answers(seen_remote *m, const struct call *c, size_t n,
+                                bool *out)
+{
+    const redisReply *reply = c->k.reply;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
+        return strange(m, c->argv[0]);
+    for (size_t i = 0; i < n; i++) {
+        const redisReply *e = reply->element[i];
+        if (e->type == REDIS_REPLY_ERROR) /* a full filter says it here */
+            return seen_remote_say(m, SEEN_FULL, "%.200s", e->str);
+        if (e->type != REDIS_REPLY_INTEGER) return strange(m, c->argv[0]);
+        if (out) out[i] = e->integer != 0;
+    }
+    return SEEN_OK;
+}
+
+/* All items in commands of AT_ONCE, one pipeline, then EXISTS. */
+static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
+                        size_t n, bool *out)
+{
+    size_t calls = (n + AT_ONCE - 1) / AT_ONCE;
+    uint64_t size = (calls + 1) * sizeof(struct call);
+    uint64_t list = (calls + 1) * sizeof(struct seen_command);
+    struct call *c = seen_alloc_zeroed(&system_memory, size);
+    struct seen_command *k = seen_alloc_zeroed(&system_memory, list);
+    seen_status status = c && k ? SEEN_OK : SEEN_NOMEM;
+    for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
+        begin(&c[i], m, adds ? "BF.INSERT" : "BF.MEXISTS");
+        if (adds) add_word(&c[i], "NOCREATE");
+        if (adds) add_word(&c[i], "ITEMS");
+        for (size_t at = i * AT_ONCE; at < n && at < (i + 1) * AT_ONCE; at++)
+            add(&c[i], keys[at].data, keys[at].len);
+        k[i] = c[i].k;
+    }
+    if (status == SEEN_OK) {
+        begin(&c[calls], m, "EXISTS");
+        k[calls] = c[calls].k;
+        status = seen_pool_run(&m->pool, k, calls + 1);
+    }
+    bool there = k && k[calls].reply && k[calls].reply->integer != 0;
+    if (k && k[calls].status == SEEN_OK && !there) status = absent(m);
+    for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
+        size_t from = i * AT_ONCE,
+               len = n - from < AT_ONCE ? n - from : AT_ONCE;
+        c[i].k = k[i];
+        status = read_answers(m, &c[i], len, out ? out + from : NULL);
+    }
+    if (k) seen_redis_done(k, calls + 1);
+    seen_release(&system_memory, k, list);
+    seen_release(&system_memory, c, size);
+    return status;
+}
+
+static seen_status maybe(seen_remote *m, const seen_key *keys, size_t n,
+                         bool *answers)
+{
+    return send(m, false, keys, n, answers);
+}
+
+static seen_status insert(seen_remote *m, const seen_key *keys, size_t n,
+                          bool *fresh)
+{
+    return send(m, true, keys, n, fresh);
+}
+
+/* ---- The filter --------------------------------------------------------- */
+
+static seen_status exists(seen_remote *m, bool *there)
+{
+    const char *argv[] = {"EXISTS", m->key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK) *there = k.reply->integer != 0;
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+static seen_status reserve(seen_remote *m, const seen_spec *spec)
+{
+    char fpp[32], items[24];
+    const char *argv[] = {"BF.RESERVE", m->key, fpp, items};
+    struct seen_command k;
+    snprintf(fpp, sizeof fpp, "%.17g", spec->fpp);
+    snprintf(items, sizeof items, "%llu", (unsigned long long)spec->items);
+    seen_status status = seen_remote_do(m, &k, 4, argv, false);
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+static seen_status open(seen_remote *m, const seen_spec *create,
+                        seen_store_report *r)
+{
+    bool there = false;
+    if (create && (!create->items || !(create->fpp > 0 && create->fpp < 1)))
+        return seen_report(r, SEEN_INVALID, "expected items and fpp");
+    seen_status status = exists(m, &there);
+    if (status != SEEN_OK || there) return status;
+    if (!create) return absent(m);
+    status = reserve(m, create);
+    if (status == SEEN_OK && r) r->created = true;
+    return status;
+}
+
+/* BF.INFO: names and numbers by turns. */
+static void read_field(const char *name, long long value,
+                       seen_remote_info *info)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+        {"Capacity", offsetof(seen_remote_info, capacity)},
+        {"Size", offsetof(seen_remote_info, bytes)},
+        {"Number of filters", offsetof(seen_remote_info, parts)},
+        {"Number of items inserted", offsetof(seen_remote_info, items)},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(name, fields[i].name) == 0 && value >= 0)
+            *(uint64_t *)(void *)((char *)info + fields[i].offset) =
+                (uint64_t)value;
+}
+
+static seen_status info_of(seen_remote *m, seen_remote_info *info)
+{
+    const char *argv[] = {"BF.INFO", m->key};
+    struct seen_command k;
+    bool there = false;
+    seen_status status = exists(m, &there);
+    if (status != SEEN_OK) return status;
+    if (!there) return absent(m);
+    status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK && k.reply->type != REDIS_REPLY_ARRAY)
+        status = strange(m, "BF.INFO");
+    info->layout = "bf";
+    for (size_t i = 0; status == SEEN_OK && i + 1 < k.reply->elements; i += 2) {
+        const redisReply *name = k.reply->element[i];
+        if (name->str)
+            read_field(name->str, k.reply->element[i + 1]->integer, info);
+    }
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+const struct seen_remote_ops seen_remote_bf = {
+    .scheme = "redis",
+    .open = open,
+    .maybe = maybe,
+    .add = insert,
+    .info = info_of,
+};

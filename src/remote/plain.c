@@ -1,0 +1,492 @@
+/*
+ * plain.c - a blocked filter in plain strings, for servers that load no modules.
+ *
+ *     NAME                 what it is, as text (below)
+ *     NAME:EPOCH:0         lines 0 .. 524287, 64 bytes each, and 8 bytes more
+ *     NAME:EPOCH:1         the next ones, and so on
+ *
+ * A key has one line of 512 bits, or two, and in each a bit in every of its eight
+ * words (bits/line.h). So a question is one GETRANGE of 64 bytes and an add one
+ * BITFIELD that sets eight bits, without a script. Bit b of a line is bit b of
+ * its bytes as SETBIT numbers them: highest first.
+ *
+ * Evicted or expired strings must not be mistaken for empty ones. The eight bytes
+ * behind the lines are written when a string is made, at once with its length,
+ * and never again: a string that an add has made anew, because it was gone, stays
+ * shorter than that. Every batch asks for the length of the strings it touched,
+ * and where it is not the full one there is no answer.
+ *
+ * The strings are made first, under an epoch of their own, and the text last, if
+ * nobody else has made it meanwhile: whoever finds the text finds strings that
+ * were whole.
+ *
+ *     seen-plain 1 lines=N probes=1|2 items=N fpp=P epoch=HEX secret=HEX
+ *
+ * Worked example: ten million keys at 0.1 %: 307,200 lines, 19.7 MB, one string,
+ * 15.7 bits a key. go-zero's filter takes 20 bits a key, and a script that
+ * computes 14 offsets for each question.
+ */
+#include "remote/remote.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "bits/line.h"
+#include "hash/hash.h"
+#include "probe/reduce.h"
+#include "store/report.h"
+
+#include <hiredis/hiredis.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE       64 /* bytes */
+#define PART_LINES ((uint64_t)1 << 19)
+#define TRAILER    8
+#define AT_ONCE    512 /* keys of one pipeline */
+#define MOST_LINES ((uint64_t)1 << 36)
+#define WORDS      3 /* log2 of a line's eight */
+
+static const seen_allocator system_memory;
+
+struct plain {
+    uint64_t lines, items;
+    uint32_t probes; /* lines of a key */
+    double fpp;
+    uint64_t epoch;
+    uint8_t secret[16];
+};
+
+/* ---- What it is --------------------------------------------------------- */
+
+static void put_hex(const uint8_t *bytes, size_t n, char *to)
+{
+    for (size_t i = 0; i < n; i++)
+        snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void describe(const struct plain *p, char *text, size_t cap)
+{
+    char secret[33];
+    put_hex(p->secret, sizeof p->secret, secret);
+    snprintf(text, cap,
+             "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%.17g "
+             "epoch=%016llx secret=%s",
+             (unsigned long long)p->lines, p->probes,
+             (unsigned long long)p->items, p->fpp, (unsigned long long)p->epoch,
+             secret);
+}
+
+static seen_status understand(const char *text, struct plain *p)
+{
+    char secret[33], again[512];
+    unsigned long long lines, items, epoch;
+    *p = (struct plain){0};
+    if (strncmp(text, "seen-plain ", 11) != 0) return SEEN_CORRUPT;
+    if (strncmp(text + 11, "1 ", 2) != 0) return SEEN_NEWER;
+    if (sscanf(text,
+               "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%lg "
+               "epoch=%16llx secret=%32[0-9a-f]",
+               &lines, &p->probes, &items, &p->fpp, &epoch, secret) != 6 ||
+        strlen(secret) != 32)
+        return SEEN_CORRUPT;
+    for (size_t i = 0; i < 16; i++) {
+        char pair[3] = {secret[2 * i], secret[2 * i + 1], 0};
+        p->secret[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    p->lines = lines;
+    p->items = items;
+    p->epoch = epoch;
+    describe(p, again, sizeof again); /* as we would have written it */
+    bool good = strcmp(text, again) == 0 && p->lines >= p->probes &&
+                p->lines <= MOST_LINES && p->probes >= 1 && p->probes <= 2;
+    return good ? SEEN_OK : SEEN_CORRUPT;
+}
+
+static uint64_t parts_of(const struct plain *p)
+{
+    return (p->lines + PART_LINES - 1) / PART_LINES;
+}
+
+static uint64_t lines_of_part(const struct plain *p, uint64_t part)
+{
+    uint64_t left = p->lines - part * PART_LINES;
+    return left < PART_LINES ? left : PART_LINES;
+}
+
+static void name_part(const seen_remote *m, const struct plain *p,
+                      uint64_t part, char out[SEEN_REMOTE_KEY])
+{
+    snprintf(out, SEEN_REMOTE_KEY, "%s:%016llx:%llu", m->key,
+             (unsigned long long)p->epoch, (unsigned long long)part);
+}
+
+/* The strings, then the text. */
+static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
+{
+    const struct plain *p = m->own;
+    if (i < parts_of(p))
+        name_part(m, p, i, out);
+    else
+        memcpy(out, m->key, strlen(m->key) + 1);
+    return i <= parts_of(p);
+}
+
+/* ---- Making one --------------------------------------------------------- */
+
+static seen_status plan(struct plain *p, const seen_spec *spec,
+                        seen_store_report *r)
+{
+    seen_plan blocked;
+    seen_spec wish = {.kind = SEEN_BLOCKED,
+                      .items = spec->items,
+                      .fpp = spec->fpp > 0.02 ? 0.02 : spec->fpp,
+                      .flags = SEEN_KEYED,
+                      .key = p->secret};
+    const char *problem = seen_plan_problem(&wish);
+    if (problem) return seen_report(r, SEEN_INVALID, "%s", problem);
+    seen_status status = seen_plan_for(&wish, &blocked);
+    if (status != SEEN_OK) return status;
+    p->lines = blocked.bits / SEEN_LINE_BITS;
+    p->probes = blocked.lines;
+    p->items = spec->items;
+    p->fpp = spec->fpp;
+    if (p->probes > 2 || p->lines > MOST_LINES)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           "such a low rate takes more than two lines a key");
+    return SEEN_OK;
+}
+
+/* Zeros, and the trailer behind them. */
+static seen_status make_part(seen_remote *m, const struct plain *p,
+                             uint64_t part)
+{
+    char key[SEEN_REMOTE_KEY], at[24], trailer[TRAILER + 1] = "seenline";
+    const char *argv[] = {"SETRANGE", key, at, trailer};
+    struct seen_command k;
+    name_part(m, p, part, key);
+    snprintf(at, sizeof at, "%llu",
+             (unsigned long long)(lines_of_part(p, part) * LINE));
+    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
+                        seen_store_report *r)
+{
+    struct plain *p = m->own;
+    uint8_t random[16];
+    char text[512];
+    if (!spec->items || !(spec->fpp > 0 && spec->fpp < 1))
+        return seen_report(r, SEEN_INVALID, "expected items and fpp");
+    if (seen_random_key(p->secret) != SEEN_OK ||
+        seen_random_key(random) != SEEN_OK)
+        return seen_report_io(r, "random");
+    p->epoch = seen_get_le64(random);
+    seen_status status = plan(p, spec, r);
+    for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++)
+        status = make_part(m, p, i);
+    if (status != SEEN_OK) return status;
+    describe(p, text, sizeof text);
+    const char *argv[] = {"SET", m->key, text, "NX"};
+    struct seen_command k;
+    status = seen_remote_do(m, &k, 4, argv, false);
+    *ours = status == SEEN_OK && k.reply->type == REDIS_REPLY_STATUS;
+    seen_redis_done(&k, 1);
+    for (uint64_t i = 0; status == SEEN_OK && !*ours && i < parts_of(p); i++) {
+        char key[SEEN_REMOTE_KEY];
+        const char *away[] = {"UNLINK", key};
+        name_part(m, p, i, key);
+        status = seen_remote_do(m, &k, 2, away, true);
+        seen_redis_done(&k, 1);
+    }
+    return status;
+}
+
+static seen_status find(seen_remote *m)
+{
+    const char *argv[] = {"GET", m->key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK && k.reply->type == REDIS_REPLY_NIL)
+        status = seen_remote_say(m, SEEN_ABSENT,
+                                 "%.100s: no such key on the server", m->key);
+    else if (status == SEEN_OK) {
+        status = understand(k.reply->str, m->own);
+        if (status != SEEN_OK)
+            seen_remote_say(m, status, "%.100s: is no filter of this layout",
+                            m->key);
+    }
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+static seen_status open(seen_remote *m, const seen_spec *create,
+                        seen_store_report *r)
+{
+    m->own = seen_alloc_zeroed(&system_memory, sizeof(struct plain));
+    if (!m->own) return SEEN_NOMEM;
+    seen_status status = find(m);
+    if (status != SEEN_ABSENT || !create) return status;
+    bool ours = false;
+    m->pool.problem[0] = '\0';
+    status = make(m, create, &ours, r);
+    if (status != SEEN_OK) return status;
+    if (ours && r) r->created = true;
+    return ours ? SEEN_OK : find(m);
+}
+
+static void close(seen_remote *m)
+{
+    seen_release(&system_memory, m->own, sizeof(struct plain));
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+struct probe {
+    uint64_t part, line; /* in the part */
+    uint32_t x;          /* for bits/line.h */
+};
+
+/* The two halves of the hash take turns in choosing the line and the bits. */
+static struct probe probe_of(const struct plain *p, seen_hash h, uint32_t i)
+{
+    uint64_t line = seen_reduce(i ? h.lo : h.hi, p->lines);
+    return (struct probe){line / PART_LINES, line % PART_LINES,
+                          (uint32_t)(i ? h.hi : h.lo)};
+}
+
+struct call {
+    const char *argv[2 + 4 * SEEN_LINE_WORDS];
+    size_t len[2 + 4 * SEEN_LINE_WORDS];
+    char key[SEEN_REMOTE_KEY];
+    char text[SEEN_LINE_WORDS][24];
+};
+
+static void put_word(struct call *c, struct seen_command *k, const char *word)
+{
+    c->argv[k->argc] = word;
+    c->len[k->argc++] = strlen(word);
+}
+
+static void begin(struct call *c, struct seen_command *k, const char *name)
+{
+    *k = (struct seen_command){
+        .argv = c->argv, .len = c->len, .key = 1, .repeatable = true};
+    put_word(c, k, name);
+    put_word(c, k, c->key);
+}
+
+static void put_question(struct call *c, struct seen_command *k,
+                         const struct probe *o)
+{
+    begin(c, k, "GETRANGE");
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t at = o->line * LINE + i * (LINE - 1);
+        snprintf(c->text[i], sizeof c->text[i], "%llu", (unsigned long long)at);
+        put_word(c, k, c->text[i]);
+    }
+}
+
+static void put_add(struct call *c, struct seen_command *k,
+                    const struct probe *o)
+{
+    begin(c, k, "BITFIELD");
+    for (uint32_t g = 0; g < SEEN_LINE_WORDS; g++) {
+        uint64_t bit = o->line * SEEN_LINE_BITS + seen_line_bit(o->x, g, WORDS);
+        snprintf(c->text[g], sizeof c->text[g], "%llu",
+                 (unsigned long long)bit);
+        put_word(c, k, "SET");
+        put_word(c, k, "u1");
+        put_word(c, k, c->text[g]);
+        put_word(c, k, "1");
+    }
+}
+
+static bool bits_are_set(const uint8_t *line, uint32_t x)
+{
+    bool all = true;
+    for (uint32_t g = 0; g < SEEN_LINE_WORDS; g++) {
+        uint32_t bit = seen_line_bit(x, g, WORDS);
+        all &= line[bit / 8] >> (7 - bit % 8) & 1;
+    }
+    return all;
+}
+
+/* Was everything set? SEEN_CORRUPT: no such answer is possible. */
+static seen_status read_reply(const redisReply *reply, bool adds,
+                              const struct probe *o, bool *set)
+{
+    if (!adds) {
+        if (reply->type != REDIS_REPLY_STRING || reply->len != LINE)
+            return SEEN_CORRUPT;
+        *set = bits_are_set((const uint8_t *)reply->str, o->x);
+        return SEEN_OK;
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != SEEN_LINE_WORDS)
+        return SEEN_CORRUPT;
+    *set = true;
+    for (size_t i = 0; i < SEEN_LINE_WORDS; i++)
+        *set &= reply->element[i]->integer != 0;
+    return SEEN_OK;
+}
+
+/* ---- Batches ------------------------------------------------------------ */
+
+/* Room for a pipeline: two probes a key, and a length for each. */
+struct batch {
+    struct seen_command k[4 * AT_ONCE];
+    struct call c[4 * AT_ONCE];
+    struct probe o[2 * AT_ONCE];
+    uint64_t part[2 * AT_ONCE]; /* whose lengths are asked for */
+    size_t n, parts;
+};
+
+static void note_part(struct batch *b, uint64_t part)
+{
+    for (size_t i = 0; i < b->parts; i++)
+        if (b->part[i] == part) return;
+    b->part[b->parts++] = part;
+}
+
+static void put_keys(struct batch *b, const seen_remote *m, bool adds,
+                     const seen_key *keys, size_t n)
+{
+    const struct plain *p = m->own;
+    b->n = b->parts = 0;
+    for (size_t i = 0; i < n; i++) {
+        seen_hash h =
+            seen_hash_siphash13.one(p->secret, keys[i].data, keys[i].len);
+        for (uint32_t probe = 0; probe < p->probes; probe++) {
+            struct probe *o = &b->o[b->n];
+            struct call *c = &b->c[b->n];
+            *o = probe_of(p, h, probe);
+            name_part(m, p, o->part, c->key);
+            if (adds)
+                put_add(c, &b->k[b->n], o);
+            else
+                put_question(c, &b->k[b->n], o);
+            note_part(b, o->part);
+            b->n++;
+        }
+    }
+    for (size_t i = 0; i < b->parts; i++) {
+        struct call *c = &b->c[b->n + i];
+        name_part(m, p, b->part[i], c->key);
+        begin(c, &b->k[b->n + i], "STRLEN");
+    }
+}
+
+static seen_status check_parts(seen_remote *m, const struct batch *b)
+{
+    const struct plain *p = m->own;
+    for (size_t i = 0; i < b->parts; i++) {
+        uint64_t full = lines_of_part(p, b->part[i]) * LINE + TRAILER;
+        uint64_t is = (uint64_t)b->k[b->n + i].reply->integer;
+        if (is != full)
+            return seen_remote_say(
+                m, SEEN_CORRUPT,
+                "%.100s: part %llu is gone, evicted or expired: nobody knows "
+                "what was in it",
+                m->key, (unsigned long long)b->part[i]);
+    }
+    return SEEN_OK;
+}
+
+static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
+                             const seen_key *keys, size_t n, bool *set)
+{
+    const struct plain *p = m->own;
+    put_keys(b, m, adds, keys, n);
+    seen_status status = seen_pool_run(&m->pool, b->k, b->n + b->parts);
+    if (status == SEEN_OK) status = check_parts(m, b);
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
+        bool all = true;
+        for (uint32_t probe = 0; status == SEEN_OK && probe < p->probes;
+             probe++) {
+            size_t at = i * p->probes + probe;
+            bool one = false;
+            status = read_reply(b->k[at].reply, adds, &b->o[at], &one);
+            all &= one;
+        }
+        if (set) set[i] = all;
+    }
+    if (status == SEEN_CORRUPT && !m->pool.problem[0])
+        seen_remote_say(m, status, "a reply is not what was expected");
+    seen_redis_done(b->k, b->n + b->parts);
+    return status;
+}
+
+static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
+                        size_t n, bool *set)
+{
+    struct batch *b = seen_alloc_zeroed(&system_memory, sizeof *b);
+    seen_status status = b ? SEEN_OK : SEEN_NOMEM;
+    for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
+        size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
+        status = run_batch(m, b, adds, keys + at, count, set ? set + at : NULL);
+    }
+    seen_release(&system_memory, b, sizeof *b);
+    return status;
+}
+
+static seen_status maybe(seen_remote *m, const seen_key *keys, size_t n,
+                         bool *answers)
+{
+    return send(m, false, keys, n, answers);
+}
+
+static seen_status add(seen_remote *m, const seen_key *keys, size_t n,
+                       bool *fresh)
+{
+    seen_status status = send(m, true, keys, n, fresh);
+    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
+        fresh[i] = !fresh[i];
+    return status;
+}
+
+/* ---- How it is doing ---------------------------------------------------- */
+
+/* A key sets one bit in each word of its lines; by Poisson, of the bits of all
+ * words exp(-keys / (64 lines)) are still 0. */
+static seen_status info_of(seen_remote *m, seen_remote_info *info)
+{
+    const struct plain *p = m->own;
+    char key[SEEN_REMOTE_KEY];
+    double ones = 0;
+    seen_status status = SEEN_OK;
+    for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++) {
+        char end[24];
+        const char *argv[] = {"BITCOUNT", key, "0", end};
+        struct seen_command k;
+        name_part(m, p, i, key);
+        snprintf(end, sizeof end, "%llu",
+                 (unsigned long long)(lines_of_part(p, i) * LINE - 1));
+        status = seen_remote_do(m, &k, 4, argv, true);
+        if (status == SEEN_OK) ones += (double)k.reply->integer;
+        seen_redis_done(&k, 1);
+    }
+    double zeros = 1 - ones / ((double)p->lines * SEEN_LINE_BITS);
+    double keys =
+        -64.0 * (double)p->lines * log(zeros > 0 ? zeros : 1e-9) / p->probes;
+    info->layout = "plain";
+    info->capacity = p->items;
+    info->fpp = p->fpp;
+    info->items = (uint64_t)(keys + 0.5);
+    info->bytes = p->lines * LINE + parts_of(p) * TRAILER;
+    info->parts = parts_of(p);
+    return status;
+}
+
+const struct seen_remote_ops seen_remote_plain = {
+    .scheme = "redis+plain",
+    .key_in_path = true,
+    .open = open,
+    .maybe = maybe,
+    .add = add,
+    .info = info_of,
+    .key_at = key_at,
+    .close = close,
+};

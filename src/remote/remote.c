@@ -1,0 +1,173 @@
+/* remote.c - the calls of seen_remote.h: find the kind, connect, ask it. */
+#include "remote/remote.h"
+
+#include "base/alloc.h"
+#include "store/report.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const seen_allocator system_memory;
+
+static const struct seen_remote_ops *const kinds[] = {
+#define REMOTE(ops) &ops,
+#include "remote/remotes.def"
+#undef REMOTE
+};
+
+static const struct seen_remote_ops *find(const char *url, const char **rest)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t len = strlen(kinds[i]->scheme);
+        if (strncmp(url, kinds[i]->scheme, len) != 0 || url[len] != ':')
+            continue;
+        *rest = url + len + 1;
+        return kinds[i];
+    }
+    return NULL;
+}
+
+static seen_status find_key(seen_remote *m, seen_store_report *r)
+{
+    const char *key = seen_url_param(&m->pool.url, "key");
+    if (!key && m->ops->key_in_path) key = m->pool.url.path;
+    if (!key || !key[0])
+        return seen_report(r, SEEN_INVALID, "URL: expected %s",
+                           m->ops->key_in_path ? "/NAME or ?key=NAME"
+                                               : "?key=NAME");
+    memcpy(m->key, key, strlen(key) + 1);
+    return SEEN_OK;
+}
+
+seen_status seen_remote_open(seen_remote **out, const char *url,
+                             const seen_spec *create, seen_store_report *r)
+{
+    const char *rest = NULL;
+    seen_report_begin(r);
+    if (!out || !url) return SEEN_INVALID;
+    const struct seen_remote_ops *ops = find(url, &rest);
+    if (!ops)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           strncmp(url, "rediss:", 7) == 0
+                               ? "TLS is not offered: use redis:// and a tunnel"
+                               : "no filter on a server has such a URL");
+    seen_remote *m = seen_alloc_zeroed(&system_memory, sizeof *m);
+    if (!m) return SEEN_NOMEM;
+    m->ops = ops;
+    seen_status status = seen_pool_open(&m->pool, rest, ops->key_in_path, r);
+    if (status == SEEN_OK) status = find_key(m, r);
+    if (status == SEEN_OK) status = ops->open(m, create, r);
+    if (status == SEEN_OK) status = seen_url_done(&m->pool.url, r);
+    if (status != SEEN_OK) {
+        seen_report(r, status, "%s",
+                    m->pool.problem[0] ? m->pool.problem
+                                       : seen_strerror(status));
+        seen_remote_close(m);
+        return status;
+    }
+    *out = m;
+    return SEEN_OK;
+}
+
+void seen_remote_close(seen_remote *m)
+{
+    if (!m) return;
+    if (m->ops->close && m->own) m->ops->close(m);
+    seen_pool_close(&m->pool);
+    seen_release(&system_memory, m, sizeof *m);
+}
+
+seen_status seen_remote_say(seen_remote *m, seen_status status,
+                            const char *format, ...)
+{
+    seen_store_report r = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r.problem, sizeof r.problem, format, args);
+    va_end(args);
+    seen_pool_tell(&m->pool, &r);
+    return status;
+}
+
+seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
+                           const char **argv, bool repeatable)
+{
+    size_t len[16];
+    assert(argc <= 16);
+    for (int i = 0; i < argc; i++)
+        len[i] = strlen(argv[i]);
+    *k = (struct seen_command){.argc = argc,
+                               .argv = argv,
+                               .len = len,
+                               .key = 1,
+                               .repeatable = repeatable};
+    seen_status status = seen_pool_run(&m->pool, k, 1);
+    k->len = NULL;
+    return status;
+}
+
+const char *seen_remote_problem(const seen_remote *m)
+{
+    return m->pool.problem;
+}
+
+seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
+                                   size_t n, bool *answers)
+{
+    if (!m || (n && (!keys || !answers))) return SEEN_INVALID;
+    return n ? m->ops->maybe(m, keys, n, answers) : SEEN_OK;
+}
+
+seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
+                                 bool *fresh)
+{
+    if (!m || (n && !keys)) return SEEN_INVALID;
+    return n ? m->ops->add(m, keys, n, fresh) : SEEN_OK;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
+{
+    if (m->ops->key_at) return m->ops->key_at(m, i, out);
+    memcpy(out, m->key, strlen(m->key) + 1);
+    return i == 0;
+}
+
+seen_status seen_remote_expire(seen_remote *m, uint64_t ms)
+{
+    char key[SEEN_REMOTE_KEY], text[24];
+    if (!m || ms > (uint64_t)1 << 48) return SEEN_INVALID;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
+    seen_status status = SEEN_OK;
+    for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
+        const char *argv[] = {"PEXPIRE", key, text};
+        struct seen_command k;
+        status = seen_remote_do(m, &k, 3, argv, true);
+        seen_redis_done(&k, 1);
+    }
+    return status;
+}
+
+seen_status seen_remote_delete(seen_remote *m)
+{
+    char key[SEEN_REMOTE_KEY];
+    if (!m) return SEEN_INVALID;
+    seen_status status = SEEN_OK;
+    for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
+        const char *argv[] = {"UNLINK", key};
+        struct seen_command k;
+        status = seen_remote_do(m, &k, 2, argv, true);
+        seen_redis_done(&k, 1);
+    }
+    return status;
+}
+
+seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)
+{
+    if (!m || !info) return SEEN_INVALID;
+    *info = (seen_remote_info){0};
+    return m->ops->info(m, info);
+}

@@ -1,0 +1,51 @@
+/*
+ * remote.h - what a filter on a server can do. One file has a row of remotes.def
+ * and these calls.
+ */
+#ifndef SEEN_REMOTE_INTERNAL_H
+#define SEEN_REMOTE_INTERNAL_H
+
+#include "seen_remote.h"
+
+#include "redis/pool.h"
+
+#define SEEN_REMOTE_KEY 640 /* bytes of a key, with what is put behind it */
+
+struct seen_remote {
+    const struct seen_remote_ops *ops;
+    struct seen_pool pool;
+    char key[512];
+    void *own; /* of the kind */
+};
+
+/* Arguments have been checked, n is at least 1. */
+struct seen_remote_ops {
+    const char *scheme; /* of URLs */
+    bool key_in_path;   /* scheme://host/NAME */
+    /* The pool is open, and `key` is there; what else the URL says. */
+    seen_status (*open)(seen_remote *m, const seen_spec *create,
+                        seen_store_report *r);
+    seen_status (*maybe)(seen_remote *m, const seen_key *keys, size_t n,
+                         bool *answers);
+    seen_status (*add)(seen_remote *m, const seen_key *keys, size_t n,
+                       bool *fresh);
+    seen_status (*info)(seen_remote *m, seen_remote_info *info);
+    /* The i-th key on the server; NULL: the one that is named. */
+    bool (*key_at)(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY]);
+    void (*close)(seen_remote *m); /* NULL: nothing to do */
+};
+
+/* A sentence that stays; gives back the status. */
+__attribute__((format(printf, 3, 4))) seen_status
+seen_remote_say(seen_remote *m, seen_status status, const char *format, ...);
+
+/* One command on the key, its arguments being text; the reply is the caller's,
+ * seen_redis_done(). */
+seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
+                           const char **argv, bool repeatable);
+
+#define REMOTE(ops) extern const struct seen_remote_ops ops;
+#include "remote/remotes.def"
+#undef REMOTE
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * local.h - the store of users in this process: a journal, a table, a shelf.
+ *
+ *     mark ──► journal ──► table, active ─┐
+ *                          table, frozen ─┼──► answers
+ *                          shelf (LMDB)  ─┘
+ *
+ * Who changes a user appends the change to the journal, owes it to the user in
+ * the active table, and is acknowledged when the journal is on disk. Who asks
+ * looks into the active table, then the frozen one, then the shelf; what is owed
+ * is settled on the way.
+ *
+ * A checkpoint moves the tables to the shelf:
+ *
+ *     cut      the journal: what comes goes into a new segment
+ *     freeze   note the sequence S of the last frame; the active table becomes
+ *              the frozen one, an empty one takes its place. All shards are
+ *              locked for this: no frame up to S is missing in the frozen table,
+ *              none behind S is in it
+ *     write    the frozen users, in order of their names, and S, in one
+ *              transaction. Nobody waits: changes go to the active table, and a
+ *              user there who is not known yet is looked up in the frozen one
+ *     drop     the frozen table; the journal's segments up to S
+ *
+ * After a crash the shelf holds everything up to the S that it says, and the
+ * frames behind S are owed to the users in them: no change is lost, none is made
+ * twice. Frames say user, hashes and time; so no clock is read, and nothing is
+ * worked into records until somebody asks.
+ *
+ * Locks, in this order: checkpoint, shards from first to last, views that are
+ * awake, log, the rest.
+ * A shard's lock covers its users: who changes one holds it from the look at the
+ * record to the entry in the table, the journal in between, so frames and table
+ * agree about the order. Nobody holds it while he waits for a disk to sync.
+ *
+ *     local.c       ask and change
+ *     checkpoint.c  freeze, write, drop; the thread that does it; sweep
+ *     recover.c     open, replay, close, backup
+ */
+#ifndef SEEN_LOCAL_H
+#define SEEN_LOCAL_H
+
+#include "exposure/exposure.h"
+#include "store/journal.h"
+#include "users/shelf.h"
+#include "users/table.h"
+#include "users/users.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define SEEN_SHARDS 32
+
+struct seen_shard {
+    pthread_mutex_t lock;
+    struct seen_table active, frozen;
+};
+
+/* A block that grows and keeps what is in it. */
+struct seen_block {
+    void *at;
+    size_t room;
+};
+
+/* What a call needs; as many as there are calls at once. */
+struct seen_worker {
+    struct seen_worker *next;
+    seen_exposure *x;
+    void *view;                     /* of the shelf, NULL: there is none */
+    struct seen_block record, owed; /* copies */
+    struct seen_block jobs;         /* requests by shard */
+    struct seen_block answers;
+    struct seen_block frame;
+    struct seen_block touched; /* users that the frame changes */
+    size_t frame_len, n_touched;
+};
+
+struct seen_local {
+    struct seen_users head;
+    const struct seen_shelf_ops *ops; /* NULL: mem: */
+    void *shelf;
+    char *dir, *journal_path;
+    int lock_fd;
+    seen_users_options options; /* defaults filled in; pointers are not */
+    bool threadless;            /* whoever makes it due does the checkpoint */
+
+    struct seen_shard shards[SEEN_SHARDS];
+    atomic_uint_fast64_t bytes; /* of all active tables */
+
+    pthread_mutex_t log; /* appends */
+    seen_journal *journal;
+    uint64_t journaled; /* bytes appended since the last freeze */
+
+    pthread_mutex_t pool;
+    struct seen_worker *idle;
+    bool one_view;         /* a reader with a tail: there is one worker, whose
+                              view stays as it was when the journal was read */
+    pthread_mutex_t alone; /* for the one worker */
+
+    pthread_mutex_t checkpoint; /* whoever makes one */
+    struct seen_meta meta;
+    uint8_t swept[SEEN_USER_MOST]; /* how far old users were looked for */
+    size_t swept_len;
+
+    pthread_mutex_t gate; /* the thread, and those who wait for it */
+    pthread_cond_t wanted, done;
+    pthread_t thread;
+    bool has_thread, stop, due, running;
+
+    atomic_bool failed; /* no more changes */
+    pthread_mutex_t telling;
+    char problem[256];
+    int problem_errno;
+    seen_users_stats stats; /* with `telling` */
+};
+
+/* ---- local.c ------------------------------------------------------------ */
+
+struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status);
+void seen_worker_return(struct seen_local *l, struct seen_worker *w);
+void seen_workers_free(struct seen_local *l);
+
+uint64_t seen_user_hash(const struct seen_local *l, seen_key user);
+struct seen_shard *seen_shard_of(struct seen_local *l, uint64_t hash);
+
+/* What a user in a table owes is paid. With the shard's lock; `frozen`: it is in
+ * that table. The view is asleep again afterwards. */
+seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
+                              struct seen_shard *shard, struct seen_user *u,
+                              bool frozen);
+/* The record that a user of the frozen table will have, w's or in w; without
+ * settling it, and without keeping the lock meanwhile. */
+seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
+                               struct seen_user *u, bool *changed,
+                               seen_record *record);
+
+/* Changes as bytes, in frames of the journal: see local.c. */
+#define SEEN_FRAME_CHANGES 1
+#define SEEN_FRAME_POLICY  2
+/* Make a change from a frame; *used is its length. SEEN_CORRUPT: it is none. */
+seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
+                            size_t len, size_t *used, uint64_t *items);
+
+/* The store is done for until it is opened again; says so. */
+seen_status seen_local_fail(struct seen_local *l, seen_status status,
+                            const char *what);
+
+extern const struct seen_users_ops seen_local_ops;
+
+/* ---- checkpoint.c ------------------------------------------------------- */
+
+bool seen_checkpoint_start(struct seen_local *l); /* the thread */
+void seen_checkpoint_stop(struct seen_local *l);
+/* Before a change: wait if memory is short. After it: is one due? */
+void seen_checkpoint_wait(struct seen_local *l);
+void seen_checkpoint_ask(struct seen_local *l);
+seen_status seen_checkpoint_sync(struct seen_users *u);
+seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
+                                  uint64_t *removed);
+
+/* ---- recover.c ---------------------------------------------------------- */
+
+/* For tests: on another shelf, without a thread. */
+seen_status seen_local_open(struct seen_users **u, const char *dir,
+                            const struct seen_shelf_ops *ops, bool threadless,
+                            const seen_users_options *options,
+                            seen_store_report *r);
+seen_status seen_recover_close(struct seen_users *u);
+seen_status seen_recover_backup(struct seen_users *u, const char *dir,
+                                seen_store_report *r);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * shelf.h - where records rest between checkpoints: a map from users to records
+ * that changes by whole transactions, and a few words about the store itself.
+ *
+ * shelf_lmdb.c is the one there is; tests put another in its place, to lose
+ * power in the middle.
+ */
+#ifndef SEEN_SHELF_H
+#define SEEN_SHELF_H
+
+#include "seen_users.h"
+
+/* What the store knows about itself, changed with the records. */
+struct seen_meta {
+    uint64_t id;       /* of the store, in its journal, too */
+    uint64_t epoch;    /* one more for each writer */
+    uint64_t sequence; /* journal frames up to here are in the records */
+    bool journaled;    /* a writer is at work, or did not close */
+    uint8_t secret[16];
+    seen_policy policy;
+};
+
+/* All in the store's directory. A failure fills the report in. */
+struct seen_shelf_ops {
+    /* Is there one? */
+    bool (*there)(const char *dir);
+    /* `write`: make what is missing. */
+    seen_status (*open)(void **shelf, const char *dir, bool write,
+                        seen_store_report *r);
+    void (*close)(void *shelf);
+
+    /* SEEN_ABSENT: new, no transaction has been committed. */
+    seen_status (*meta)(void *shelf, struct seen_meta *out,
+                        seen_store_report *r);
+
+    /* A view is one thread's eye: awake, it sees the state of the last
+     * transaction that was committed before it woke. It begins asleep. */
+    seen_status (*view_new)(void *shelf, void **view);
+    void (*view_free)(void *view);
+    seen_status (*wake)(void *view);
+    void (*sleep)(void *view);
+    /* The only view of its shelf stays awake from now on, for any thread. */
+    void (*hold)(void *view);
+    /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
+     * sleeps. */
+    seen_status (*get)(void *view, seen_key user, seen_record *record);
+    /* In order, those after a user (NULL: all), until `each` gives false. A
+     * damaged record is NULL. */
+    seen_status (*each)(void *view, const seen_key *after,
+                        bool (*each)(void *ctx, seen_key user,
+                                     seen_record record),
+                        void *ctx);
+
+    /* One transaction at a time. An empty record removes the user. Commit and
+     * abort end it, whatever the status. SEEN_FULL: abort, grow(), again. */
+    seen_status (*begin)(void *shelf);
+    seen_status (*put)(void *shelf, seen_key user, seen_record record);
+    seen_status (*commit)(void *shelf, const struct seen_meta *meta);
+    void (*abort)(void *shelf);
+    seen_status (*grow)(void *shelf);
+
+    void (*sizes)(void *shelf, uint64_t *users, uint64_t *bytes);
+    /* Into a directory that is there; on disk when it returns. */
+    seen_status (*copy)(void *shelf, const char *dir);
+    /* The last thing that went wrong, as a sentence; "" if nothing has. */
+    const char *(*problem)(void *shelf);
+};
+
+#ifdef SEEN_LMDB
+extern const struct seen_shelf_ops seen_shelf_lmdb;
+#endif
+
+/* The words about the store, as bytes (docs/FORMAT.md). */
+#define SEEN_META_SIZE 128
+void seen_meta_put(const struct seen_meta *meta, uint8_t out[SEEN_META_SIZE]);
+/* SEEN_CORRUPT, SEEN_NEWER. */
+seen_status seen_meta_get(const uint8_t *bytes, size_t len,
+                          struct seen_meta *meta);
+
+#endif

@@ -1,0 +1,456 @@
+/*
+ * shelf_lmdb.c - records in LMDB.
+ *
+ * Two databases in one environment: `users` maps names to records, each with
+ * four bytes behind it, the CRC32C of name and record: LMDB has no checksums,
+ * and a bit that the disk lost could turn into "never shown". `seen` has one
+ * entry, `store`, the bytes of meta.c. LMDB keeps its default promise: a
+ * transaction that was committed is on disk. Readers see their snapshot in the
+ * map, without copying and without waiting for the writer.
+ *
+ * The map is reserved, not used: 1 TiB of addresses, so that it need not grow
+ * under readers' feet. Where addresses are limited (ulimit -v, small machines)
+ * it is smaller and grows when a transaction finds it full: then everybody who
+ * reads holds a lock meanwhile, which costs a little and is not needed else.
+ *
+ * LMDB must not be opened twice in one process: closing one would release the
+ * file locks of the other. Hence the list of what is open.
+ */
+#define _XOPEN_SOURCE 700
+
+#include "users/shelf.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "store/io.h"
+#include "store/report.h"
+
+#include <errno.h>
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAP_WANTED ((size_t)1 << 40)
+#define MAP_LEAST  ((size_t)1 << 26)
+#define READERS    1024 /* views of all processes together */
+#define PATH_ROOM  4096
+#define CRC        4 /* bytes behind a record */
+
+struct shelf {
+    struct shelf *next; /* in the list of what is open */
+    uint64_t device, inode;
+    MDB_env *env;
+    MDB_dbi users, store;
+    MDB_txn *txn; /* the one that is being made */
+    size_t map;
+    bool limited; /* the map may have to grow: */
+    pthread_rwlock_t growing;
+    char problem[160];
+};
+
+struct view {
+    struct shelf *shelf;
+    MDB_txn *txn;
+    bool awake, held;
+};
+
+static const seen_allocator system_memory;
+
+/* ---- Errors ------------------------------------------------------------- */
+
+/* LMDB's own codes are negative, errno's are not. */
+static seen_status status_of(struct shelf *s, int rc)
+{
+    if (rc == 0) return SEEN_OK;
+    if (rc == MDB_NOTFOUND) return SEEN_ABSENT;
+    snprintf(s->problem, sizeof s->problem, "LMDB: %s", mdb_strerror(rc));
+    if (rc == MDB_MAP_FULL) return SEEN_FULL;
+    if (rc == ENOMEM) return SEEN_NOMEM;
+    if (rc == MDB_READERS_FULL) return SEEN_BUSY;
+    errno = rc > 0 ? rc : EIO;
+    return rc > 0 ? SEEN_IO : SEEN_CORRUPT;
+}
+
+static seen_status reported(struct shelf *s, int rc, seen_store_report *r)
+{
+    seen_status status = status_of(s, rc);
+    return status == SEEN_OK || status == SEEN_ABSENT
+               ? status
+               : seen_report(r, status, "%s", s->problem);
+}
+
+static const char *problem(void *shelf)
+{
+    return ((struct shelf *)shelf)->problem;
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static int open_env(struct shelf *s, const char *dir, bool write)
+{
+    unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY);
+    int rc = ENOMEM;
+    for (s->map = MAP_WANTED; s->map >= MAP_LEAST; s->map /= 16) {
+        rc = mdb_env_create(&s->env);
+        if (rc) return rc;
+        rc = mdb_env_set_mapsize(s->env, s->map);
+        if (!rc) rc = mdb_env_set_maxdbs(s->env, 2);
+        if (!rc) rc = mdb_env_set_maxreaders(s->env, READERS);
+        if (!rc) rc = mdb_env_open(s->env, dir, flags, 0666);
+        if (rc != ENOMEM) break;
+        mdb_env_close(s->env);
+        s->env = NULL;
+    }
+    s->limited = s->map < MAP_WANTED;
+    return rc;
+}
+
+/* What readers that died have left behind would keep old pages forever. */
+static int open_databases(struct shelf *s, bool write)
+{
+    MDB_txn *txn;
+    int dead, rc = mdb_reader_check(s->env, &dead);
+    if (!rc) rc = mdb_txn_begin(s->env, NULL, write ? 0 : MDB_RDONLY, &txn);
+    if (rc) return rc;
+    unsigned create = write ? MDB_CREATE : 0;
+    rc = mdb_dbi_open(txn, "users", create, &s->users);
+    if (!rc) rc = mdb_dbi_open(txn, "seen", create, &s->store);
+    if (!rc) return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static struct shelf *open_shelves;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool enlist(struct shelf *s)
+{
+    bool twice = false;
+    pthread_mutex_lock(&open_lock);
+    for (struct shelf *o = open_shelves; o; o = o->next)
+        twice |= o->device == s->device && o->inode == s->inode;
+    if (!twice) {
+        s->next = open_shelves;
+        open_shelves = s;
+    }
+    pthread_mutex_unlock(&open_lock);
+    return !twice;
+}
+
+static void strike_off(struct shelf *s)
+{
+    pthread_mutex_lock(&open_lock);
+    struct shelf **o = &open_shelves;
+    while (*o && *o != s)
+        o = &(*o)->next;
+    if (*o) *o = s->next;
+    pthread_mutex_unlock(&open_lock);
+}
+
+static void shelf_close(void *shelf)
+{
+    struct shelf *s = shelf;
+    if (s->env) mdb_env_close(s->env);
+    strike_off(s);
+    pthread_rwlock_destroy(&s->growing);
+    seen_release(&system_memory, s, sizeof *s);
+}
+
+static bool name_data(char buf[PATH_ROOM], const char *dir)
+{
+    int len = snprintf(buf, PATH_ROOM, "%s/data.mdb", dir);
+    return len > 0 && len < PATH_ROOM;
+}
+
+static bool there(const char *dir)
+{
+    char file[PATH_ROOM];
+    struct seen_stat st;
+    return name_data(file, dir) && seen_os->stat(file, &st) == 0;
+}
+
+static seen_status shelf_open(void **out, const char *dir, bool write,
+                              seen_store_report *r)
+{
+    struct seen_stat st;
+    if (seen_os->stat(dir, &st) != 0) return seen_report_io(r, "look");
+    struct shelf *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    if (!s) return SEEN_NOMEM;
+    pthread_rwlock_init(&s->growing, NULL);
+    s->device = st.device;
+    s->inode = st.inode;
+    if (!enlist(s)) {
+        shelf_close(s);
+        return seen_report(r, SEEN_BUSY,
+                           "this process has it open: share that handle");
+    }
+    int rc = open_env(s, dir, write);
+    if (!rc) rc = open_databases(s, write);
+    if (rc) {
+        seen_status status = reported(s, rc, r);
+        shelf_close(s);
+        return status;
+    }
+    *out = s;
+    return SEEN_OK;
+}
+
+static const MDB_val meta_key = {5, "store"};
+
+static seen_status meta(void *shelf, struct seen_meta *out,
+                        seen_store_report *r)
+{
+    struct shelf *s = shelf;
+    MDB_txn *txn;
+    MDB_val key = meta_key, value;
+    int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
+    if (rc) return reported(s, rc, r);
+    rc = mdb_get(txn, s->store, &key, &value);
+    seen_status status = reported(s, rc, r);
+    if (status == SEEN_OK) {
+        status = seen_meta_get(value.mv_data, value.mv_size, out);
+        if (status != SEEN_OK)
+            seen_report(r, status, "what the store says about itself: %s",
+                        seen_strerror(status));
+    }
+    mdb_txn_abort(txn);
+    return status;
+}
+
+/* ---- Views -------------------------------------------------------------- */
+
+static seen_status view_new(void *shelf, void **out)
+{
+    struct view *v = seen_alloc_zeroed(&system_memory, sizeof *v);
+    if (!v) return SEEN_NOMEM;
+    v->shelf = shelf;
+    *out = v;
+    return SEEN_OK;
+}
+
+static void view_sleep(void *view)
+{
+    struct view *v = view;
+    if (!v->awake) return;
+    mdb_txn_reset(v->txn);
+    v->awake = false;
+    if (v->shelf->limited && !v->held)
+        pthread_rwlock_unlock(&v->shelf->growing);
+    v->held = false;
+}
+
+/* Nobody will want to let the map grow; and the lock belongs to this thread. */
+static void view_hold(void *view)
+{
+    struct view *v = view;
+    if (v->shelf->limited) pthread_rwlock_unlock(&v->shelf->growing);
+    v->held = true;
+}
+
+static void view_free(void *view)
+{
+    struct view *v = view;
+    if (!v) return;
+    view_sleep(v);
+    if (v->txn) mdb_txn_abort(v->txn);
+    seen_release(&system_memory, v, sizeof *v);
+}
+
+static int begin_view(struct view *v)
+{
+    if (v->txn) return mdb_txn_renew(v->txn);
+    return mdb_txn_begin(v->shelf->env, NULL, MDB_RDONLY, &v->txn);
+}
+
+/* Another process has made the map larger: so do we. */
+static int follow(struct shelf *s)
+{
+    pthread_rwlock_unlock(&s->growing);
+    pthread_rwlock_wrlock(&s->growing);
+    int rc = mdb_env_set_mapsize(s->env, 0);
+    pthread_rwlock_unlock(&s->growing);
+    pthread_rwlock_rdlock(&s->growing);
+    return rc;
+}
+
+static seen_status view_wake(void *view)
+{
+    struct view *v = view;
+    struct shelf *s = v->shelf;
+    if (v->awake) return SEEN_OK;
+    if (s->limited) pthread_rwlock_rdlock(&s->growing);
+    int rc = begin_view(v);
+    if (rc == MDB_MAP_RESIZED && s->limited) {
+        rc = follow(s);
+        if (!rc) rc = begin_view(v);
+    }
+    v->awake = rc == 0;
+    if (rc && s->limited) pthread_rwlock_unlock(&s->growing);
+    return status_of(s, rc);
+}
+
+static uint32_t crc_of(seen_key user, const void *record, size_t len)
+{
+    return seen_crc32c(seen_crc32c(0, user.data, user.len), record, len);
+}
+
+/* Without the checksum; damaged: NULL, and as long as it is. */
+static seen_record checked(seen_key user, const MDB_val *v)
+{
+    if (v->mv_size < CRC) return (seen_record){NULL, v->mv_size};
+    size_t len = v->mv_size - CRC;
+    uint32_t crc = seen_get_le32((const uint8_t *)v->mv_data + len);
+    bool good = crc == crc_of(user, v->mv_data, len);
+    return (seen_record){good ? v->mv_data : NULL, len};
+}
+
+static seen_status view_get(void *view, seen_key user, seen_record *record)
+{
+    struct view *v = view;
+    MDB_val key = {user.len, (void *)(uintptr_t)user.data}, value;
+    int rc = mdb_get(v->txn, v->shelf->users, &key, &value);
+    if (rc) return status_of(v->shelf, rc);
+    *record = checked(user, &value);
+    return record->data ? SEEN_OK : SEEN_CORRUPT;
+}
+
+static seen_status
+view_each(void *view, const seen_key *after,
+          bool (*each)(void *ctx, seen_key user, seen_record record), void *ctx)
+{
+    struct view *v = view;
+    MDB_cursor *cursor;
+    MDB_val key = {0}, value;
+    int rc = mdb_cursor_open(v->txn, v->shelf->users, &cursor);
+    if (rc) return status_of(v->shelf, rc);
+    if (after) {
+        key = (MDB_val){after->len, (void *)(uintptr_t)after->data};
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        if (!rc && key.mv_size == after->len &&
+            memcmp(key.mv_data, after->data, after->len) == 0)
+            rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    } else {
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+    }
+    while (!rc) {
+        seen_key user = {key.mv_data, key.mv_size};
+        if (!each(ctx, user, checked(user, &value))) break;
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    }
+    mdb_cursor_close(cursor);
+    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(v->shelf, rc);
+}
+
+/* ---- Transactions ------------------------------------------------------- */
+
+static seen_status begin(void *shelf)
+{
+    struct shelf *s = shelf;
+    return status_of(s, mdb_txn_begin(s->env, NULL, 0, &s->txn));
+}
+
+static seen_status put(void *shelf, seen_key user, seen_record record)
+{
+    struct shelf *s = shelf;
+    MDB_val key = {user.len, (void *)(uintptr_t)user.data};
+    MDB_val value = {record.len + CRC, NULL};
+    int rc = record.len ? mdb_put(s->txn, s->users, &key, &value, MDB_RESERVE)
+                        : mdb_del(s->txn, s->users, &key, NULL);
+    if (!rc && record.len) {
+        uint8_t *to = value.mv_data;
+        memcpy(to, record.data, record.len);
+        seen_put_le32(to + record.len, crc_of(user, record.data, record.len));
+    }
+    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(s, rc);
+}
+
+static void shelf_abort(void *shelf)
+{
+    struct shelf *s = shelf;
+    mdb_txn_abort(s->txn);
+    s->txn = NULL;
+}
+
+static seen_status commit(void *shelf, const struct seen_meta *m)
+{
+    struct shelf *s = shelf;
+    uint8_t bytes[SEEN_META_SIZE];
+    MDB_val key = meta_key, value = {sizeof bytes, bytes};
+    seen_meta_put(m, bytes);
+    int rc = mdb_put(s->txn, s->store, &key, &value, 0);
+    if (rc) {
+        shelf_abort(s);
+        return status_of(s, rc);
+    }
+    rc = mdb_txn_commit(s->txn);
+    s->txn = NULL;
+    return status_of(s, rc);
+}
+
+static seen_status grow(void *shelf)
+{
+    struct shelf *s = shelf;
+    if (!s->limited) return SEEN_FULL;
+    pthread_rwlock_wrlock(&s->growing);
+    int rc = mdb_env_set_mapsize(s->env, 2 * s->map);
+    if (!rc) s->map *= 2;
+    pthread_rwlock_unlock(&s->growing);
+    return rc ? SEEN_FULL : SEEN_OK;
+}
+
+/* ---- The whole ---------------------------------------------------------- */
+
+static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
+{
+    struct shelf *s = shelf;
+    MDB_txn *txn;
+    MDB_stat stat = {0};
+    MDB_envinfo info;
+    *users = *bytes = 0;
+    if (mdb_env_info(s->env, &info) != 0 ||
+        mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
+        return;
+    if (mdb_stat(txn, s->users, &stat) == 0) {
+        *users = stat.ms_entries;
+        *bytes = (uint64_t)(info.me_last_pgno + 1) * stat.ms_psize;
+    }
+    mdb_txn_abort(txn);
+}
+
+static seen_status copy(void *shelf, const char *dir)
+{
+    struct shelf *s = shelf;
+    char file[PATH_ROOM];
+    if (!name_data(file, dir)) return SEEN_INVALID;
+    int rc = mdb_env_copy2(s->env, dir, MDB_CP_COMPACT);
+    if (rc) return status_of(s, rc);
+    int fd = seen_io_open(file, O_RDONLY, 0);
+    if (fd < 0) return SEEN_IO;
+    seen_status status = seen_io_sync(fd);
+    seen_io_close(fd);
+    return status == SEEN_OK ? seen_io_sync_dir(file) : status;
+}
+
+const struct seen_shelf_ops seen_shelf_lmdb = {
+    .there = there,
+    .open = shelf_open,
+    .close = shelf_close,
+    .meta = meta,
+    .view_new = view_new,
+    .view_free = view_free,
+    .wake = view_wake,
+    .sleep = view_sleep,
+    .hold = view_hold,
+    .get = view_get,
+    .each = view_each,
+    .begin = begin,
+    .put = put,
+    .commit = commit,
+    .abort = shelf_abort,
+    .grow = grow,
+    .sizes = sizes,
+    .copy = copy,
+    .problem = problem,
+};

@@ -1,0 +1,270 @@
+/* users.c - the calls of seen_users.h: check the arguments, ask the store. */
+#include "users/users.h"
+
+#include "base/base.h"
+#include "store/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Life --------------------------------------------------------------- */
+
+typedef seen_status opener(struct seen_users **u, const char *where,
+                           const seen_users_options *options,
+                           seen_store_report *r);
+
+static const struct {
+    const char *scheme;
+    opener *open;
+} stores[] = {
+#define STORE(scheme, function) {scheme, function},
+#include "users/stores.def"
+#undef STORE
+};
+
+/* "scheme:rest", or a path: letters, digits and + before a colon are a scheme. */
+static size_t scheme_len(const char *where)
+{
+    size_t len = strspn(where, "abcdefghijklmnopqrstuvwxyz0123456789+");
+    return len > 0 && where[len] == ':' ? len : 0;
+}
+
+static opener *find_store(const char **where)
+{
+    size_t len = scheme_len(*where);
+    if (len == 0) return stores[0].open;
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
+        if (strlen(stores[i].scheme) != len ||
+            memcmp(stores[i].scheme, *where, len) != 0)
+            continue;
+        *where += len + 1;
+        return stores[i].open;
+    }
+    return NULL;
+}
+
+static const char *options_problem(const seen_users_options *o)
+{
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i]) return "reserved options are zero";
+    if (o->mode > SEEN_STORE_DURABLE) return "no such mode";
+    if (o->create && o->mode == SEEN_STORE_READ)
+        return "who only reads creates nothing";
+    if (o->tail && o->mode != SEEN_STORE_READ)
+        return "only readers ask for the tail";
+    return o->policy ? seen_policy_problem(o->policy) : NULL;
+}
+
+seen_status seen_users_open(seen_users **u, const char *where,
+                            const seen_users_options *options,
+                            seen_store_report *r)
+{
+    static const seen_users_options only_read;
+    seen_report_begin(r);
+    if (!options) options = &only_read;
+    if (!u || !where) return SEEN_INVALID;
+    const char *wrong = options_problem(options);
+    if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
+    opener *open = find_store(&where);
+    if (!open && strncmp(where, "rediss:", 7) == 0)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           "TLS is not offered: use redis:// and a tunnel");
+    if (!open)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           "no store is called %.*s:", (int)scheme_len(where),
+                           where);
+    seen_status status = open(u, where, options, r);
+    if (status == SEEN_OK)
+        (*u)->writable = options->mode != SEEN_STORE_READ;
+    else
+        seen_report(r, status, "%s", seen_strerror(status));
+    return status;
+}
+
+seen_status seen_users_close(seen_users *u)
+{
+    return u ? u->ops->close(u) : SEEN_OK;
+}
+
+const char *seen_users_problem(const seen_users *u)
+{
+    return u->ops->problem(u);
+}
+
+/* ---- Arguments ---------------------------------------------------------- */
+
+static bool is_user(seen_key user)
+{
+    return user.data && user.len > 0 && user.len <= SEEN_USER_MOST;
+}
+
+static seen_status may_ask(const seen_users *u, seen_key user,
+                           const seen_key *items, size_t n)
+{
+    return u && is_user(user) && (items || !n) ? SEEN_OK : SEEN_INVALID;
+}
+
+static seen_status may_change(const seen_users *u)
+{
+    if (!u) return SEEN_INVALID;
+    return u->writable ? SEEN_OK : SEEN_UNSUPPORTED;
+}
+
+/* ---- One user ----------------------------------------------------------- */
+
+seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
+                                  const seen_key *items, size_t n,
+                                  bool *answers)
+{
+    seen_status status = may_ask(u, user, items, n);
+    if (status == SEEN_OK && n && !answers) status = SEEN_INVALID;
+    if (status != SEEN_OK) return status;
+    return u->ops->ask(u, user, now, items, n, false, answers);
+}
+
+/* A few hundred candidates are the rule: those answers need no memory. */
+#define AT_ONCE 4096
+
+seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
+                             seen_key *items, size_t n, size_t *fresh)
+{
+    bool few[AT_ONCE], *seen = few;
+    seen_status status = may_ask(u, user, items, n);
+    if (status != SEEN_OK || !fresh) return SEEN_INVALID;
+    if (n > AT_ONCE) seen = malloc(n * sizeof *seen);
+    if (!seen) return SEEN_NOMEM;
+    status = u->ops->ask(u, user, now, items, n, true, seen);
+    if (status == SEEN_OK) {
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+            if (!seen[i]) items[kept++] = items[i];
+        *fresh = kept;
+    }
+    if (seen != few) free(seen);
+    return status;
+}
+
+seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
+                            const seen_key *items, size_t n, bool *fresh)
+{
+    seen_users_request r = {.user = user,
+                            .items = (seen_key *)(uintptr_t)items,
+                            .n = n,
+                            .fresh = fresh};
+    return seen_users_mark_many(u, now, &r, 1);
+}
+
+seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
+                            seen_key *items, size_t n, size_t count,
+                            size_t *taken)
+{
+    seen_users_request r = {
+        .user = user, .items = items, .n = n, .count = count};
+    if (!taken) return SEEN_INVALID;
+    seen_status status = seen_users_take_many(u, now, &r, 1);
+    if (status == SEEN_OK) *taken = r.taken;
+    return status;
+}
+
+seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
+                              const seen_key *items, size_t n)
+{
+    seen_status status = may_change(u);
+    if (status == SEEN_OK) status = may_ask(u, user, items, n);
+    return status == SEEN_OK ? u->ops->forget(u, user, now, items, n) : status;
+}
+
+seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
+                                   bool *known)
+{
+    seen_status status = may_change(u);
+    bool was = false;
+    if (status == SEEN_OK) status = may_ask(u, user, NULL, 0);
+    if (status == SEEN_OK) status = u->ops->forget_user(u, user, now, &was);
+    if (status == SEEN_OK && known) *known = was;
+    return status;
+}
+
+seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now,
+                               seen_exposure_info *info)
+{
+    seen_status status = may_ask(u, user, NULL, 0);
+    if (status != SEEN_OK || !info) return SEEN_INVALID;
+    return u->ops->info_of(u, user, now, info);
+}
+
+seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
+                              size_t cap, size_t *len)
+{
+    seen_status status = may_ask(u, user, NULL, 0);
+    if (status != SEEN_OK || !len || (cap && !buf)) return SEEN_INVALID;
+    return u->ops->record(u, user, buf, cap, len);
+}
+
+/* ---- Many users --------------------------------------------------------- */
+
+/* Bad requests are found before any is carried out. */
+static seen_status change(seen_users *u, enum seen_users_change kind,
+                          uint64_t now, seen_users_request *r, size_t n)
+{
+    seen_status status = may_change(u);
+    if (status != SEEN_OK || (n && !r)) return status ? status : SEEN_INVALID;
+    for (size_t i = 0; i < n; i++) {
+        r[i].status = may_ask(u, r[i].user, r[i].items, r[i].n);
+        if (status == SEEN_OK) status = r[i].status;
+    }
+    if (status != SEEN_OK || n == 0) return status;
+    return u->ops->change(u, kind, now, r, n);
+}
+
+seen_status seen_users_mark_many(seen_users *u, uint64_t now,
+                                 seen_users_request *r, size_t n)
+{
+    return change(u, SEEN_USERS_MARK, now, r, n);
+}
+
+seen_status seen_users_take_many(seen_users *u, uint64_t now,
+                                 seen_users_request *r, size_t n)
+{
+    return change(u, SEEN_USERS_TAKE, now, r, n);
+}
+
+/* ---- The whole store ---------------------------------------------------- */
+
+seen_status seen_users_each(seen_users *u, uint64_t now,
+                            bool (*each)(void *ctx,
+                                         const seen_users_entry *entry),
+                            void *ctx)
+{
+    return u && each ? u->ops->each(u, now, each, ctx) : SEEN_INVALID;
+}
+
+seen_status seen_users_sync(seen_users *u)
+{
+    if (!u) return SEEN_INVALID;
+    return u->writable ? u->ops->sync(u) : SEEN_OK;
+}
+
+seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed)
+{
+    uint64_t gone = 0;
+    seen_status status = may_change(u);
+    if (status == SEEN_OK) status = u->ops->sweep(u, now, &gone);
+    if (status == SEEN_OK && removed) *removed = gone;
+    return status;
+}
+
+seen_status seen_users_backup(seen_users *u, const char *dir,
+                              seen_store_report *r)
+{
+    seen_report_begin(r);
+    if (!u || !dir) return SEEN_INVALID;
+    seen_status status = u->ops->backup(u, dir, r);
+    if (status != SEEN_OK) seen_report(r, status, "%s", seen_strerror(status));
+    return status;
+}
+
+seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats)
+{
+    return u && stats ? u->ops->stats(u, stats) : SEEN_INVALID;
+}

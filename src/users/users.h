@@ -1,0 +1,60 @@
+/*
+ * users.h - what a store of users can do. One file has a row of stores.def, the
+ * calls here, and what it needs for itself behind the head.
+ */
+#ifndef SEEN_USERS_INTERNAL_H
+#define SEEN_USERS_INTERNAL_H
+
+#include "seen_users.h"
+
+enum seen_users_change {
+    SEEN_USERS_MARK,
+    SEEN_USERS_TAKE
+};
+
+/* Arguments have been checked: names, pointers, the right to change. */
+struct seen_users_ops {
+    seen_status (*close)(struct seen_users *u);
+    const char *(*problem)(const struct seen_users *u);
+
+    /* seen[i]: may have been shown; `repeats`: or has come before. */
+    seen_status (*ask)(struct seen_users *u, seen_key user, uint64_t now,
+                       const seen_key *items, size_t n, bool repeats,
+                       bool *seen);
+    /* Every request gets a status; items and answers of those that are not
+     * SEEN_OK stay as they were. */
+    seen_status (*change)(struct seen_users *u, enum seen_users_change kind,
+                          uint64_t now, seen_users_request *r, size_t n);
+    seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now,
+                          const seen_key *items, size_t n);
+    seen_status (*forget_user)(struct seen_users *u, seen_key user,
+                               uint64_t now, bool *known);
+    seen_status (*info_of)(struct seen_users *u, seen_key user, uint64_t now,
+                           seen_exposure_info *info);
+    seen_status (*record)(struct seen_users *u, seen_key user, void *buf,
+                          size_t cap, size_t *len);
+
+    seen_status (*each)(struct seen_users *u, uint64_t now,
+                        bool (*each)(void *ctx, const seen_users_entry *entry),
+                        void *ctx);
+    seen_status (*sync)(struct seen_users *u);
+    seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed);
+    seen_status (*backup)(struct seen_users *u, const char *dir,
+                          seen_store_report *r);
+    seen_status (*stats)(struct seen_users *u, seen_users_stats *stats);
+};
+
+struct seen_users {
+    const struct seen_users_ops *ops;
+    bool writable;
+};
+
+/* A kind of store: STORE(scheme, function) in stores.def. */
+#define STORE(scheme, function)                                                \
+    seen_status function(struct seen_users **u, const char *where,             \
+                         const seen_users_options *options,                    \
+                         seen_store_report *r);
+#include "users/stores.def"
+#undef STORE
+
+#endif

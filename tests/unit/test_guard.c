@@ -1,0 +1,295 @@
+/* test_guard.c - who may pass, and that nobody is turned away who exists. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "seen_guard.h"
+
+#include "seen_allowlist.h"
+
+#include "helpers/keys.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#define ITEMS 10000
+
+static seen_guard *new_guard(seen_guard_options o)
+{
+    seen_guard *g = NULL;
+    assert_int_equal(seen_guard_new(&g, &o), SEEN_OK);
+    return g;
+}
+
+static seen_filter *filter_of(uint64_t first, uint64_t n, uint32_t flags)
+{
+    seen_filter *f = test_filter((seen_spec){.items = ITEMS,
+                                             .fpp = 0.01,
+                                             .flags = flags | SEEN_KEYED,
+                                             .key = test_secret});
+    test_add_members(f, first, n);
+    return f;
+}
+
+static seen_reason ask(seen_guard *g, uint64_t number, uint64_t now)
+{
+    uint64_t key = test_key(number);
+    seen_reason why;
+    seen_verdict v = seen_guard_ask(g, &key, sizeof key, now, &why);
+    bool reject = why == SEEN_REASON_ABSENT || why == SEEN_REASON_MISSED;
+    if (why != SEEN_REASON_LOADING) assert_int_equal(v == SEEN_REJECT, reject);
+    return why;
+}
+
+static void missed(seen_guard *g, uint64_t number, uint64_t now)
+{
+    uint64_t key = test_key(number);
+    seen_guard_missed(g, &key, sizeof key, now);
+}
+
+static seen_status created(seen_guard *g, uint64_t number, uint64_t now)
+{
+    uint64_t key = test_key(number);
+    return seen_guard_created(g, &key, sizeof key, now);
+}
+
+/* A key that is not there and that the filter lets pass. */
+static uint64_t false_positive(seen_guard *g, uint64_t from)
+{
+    for (uint64_t i = from;; i++)
+        if (ask(g, TEST_STRANGERS + i, 0) == SEEN_REASON_MAYBE)
+            return TEST_STRANGERS + i;
+}
+
+static void keys_that_exist_pass_and_others_do_not(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){0});
+    assert_int_equal(ask(g, 1, 0), SEEN_REASON_LOADING);
+    assert_int_equal(seen_guard_ask(g, "k", 1, 0, NULL), SEEN_ASK);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0)), SEEN_OK);
+    for (uint64_t i = 0; i < ITEMS; i++)
+        assert_int_equal(ask(g, i, 0), SEEN_REASON_MAYBE);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < 100000; i++) {
+        if (ask(g, TEST_STRANGERS + i, 0) != SEEN_REASON_MAYBE) continue;
+        wrong++;
+        missed(g, TEST_STRANGERS + i, 0);
+    }
+    assert_between((double)wrong, 700, 1300);
+    seen_guard_stats s;
+    seen_guard_stats_of(g, &s);
+    assert_int_equal(s.asked, 2 + ITEMS + 100000);
+    assert_int_equal(s.open, 2);
+    assert_int_equal(s.passed, ITEMS + wrong);
+    assert_int_equal(s.absent, 100000 - wrong);
+    assert_int_equal(s.missed, wrong);
+    assert_close(s.fpp_measured, (double)wrong / 100000, 1e-9);
+    assert_close(s.fpp_promised, 0.01, 0.2);
+    assert_true(s.has_filter);
+    assert_false(s.rebuild);
+    seen_guard_free(g);
+
+    g = new_guard((seen_guard_options){.closed = true});
+    assert_int_equal(seen_guard_ask(g, "k", 1, 0, NULL), SEEN_REJECT);
+    seen_guard_free(g);
+}
+
+static void misses_are_remembered_for_a_while(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){.miss_ms = 1000});
+    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    uint64_t key = false_positive(g, 0);
+    missed(g, key, 5000);
+    assert_int_equal(ask(g, key, 5000), SEEN_REASON_MISSED);
+    assert_int_equal(ask(g, key, 5999), SEEN_REASON_MISSED);
+    assert_int_equal(ask(g, key, 6000), SEEN_REASON_MAYBE);
+    /* A clock that went back turns nobody away. */
+    assert_int_equal(ask(g, key, 4999), SEEN_REASON_MAYBE);
+    /* Created while somebody waited for the database to say no. */
+    missed(g, key, 7000);
+    assert_int_equal(created(g, key, 7001), SEEN_OK);
+    assert_int_equal(ask(g, key, 7002), SEEN_REASON_CREATED);
+    missed(g, key, 7003);
+    assert_int_equal(ask(g, key, 7004), SEEN_REASON_CREATED);
+    assert_int_equal(ask(g, key, 9000), SEEN_REASON_MAYBE);
+    seen_guard_free(g);
+}
+
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){.misses = 1000});
+    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    uint64_t made = TEST_STRANGERS + 50000000;
+    assert_int_equal(created(g, made, 0), SEEN_OK);
+    for (uint64_t i = 0; i < 200000; i++)
+        missed(g, TEST_STRANGERS + i, 1 + i / 100);
+    seen_guard_stats s;
+    seen_guard_stats_of(g, &s);
+    assert_between((double)s.misses_now, 500, 1024);
+    /* A flood of misses does not wash creations away. */
+    missed(g, made, 2002);
+    assert_int_equal(ask(g, made, 2002), SEEN_REASON_CREATED);
+    seen_guard_free(g);
+}
+
+static void listed_keys_always_pass(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){0});
+    seen_filter *f = filter_of(0, 100, 0);
+    seen_allowlist *list;
+    assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
+    uint64_t vip = test_key(TEST_STRANGERS);
+    seen_allowlist_add(list, &vip, sizeof vip);
+    assert_int_equal(seen_allow(f, list, SEEN_LISTED_ALWAYS), SEEN_OK);
+    seen_allowlist_free(list);
+    seen_guard_swap(g, f);
+    missed(g, TEST_STRANGERS, 10);
+    assert_int_equal(ask(g, TEST_STRANGERS, 10), SEEN_REASON_LISTED);
+    seen_guard_free(g);
+}
+
+/* A filter that takes no adds: the guard keeps what is created. */
+static void created_keys_pass_whatever_the_filter(void **state)
+{
+    (void)state;
+    struct test_batch b = test_batch_new(0, 1000);
+    for (int swaps = 0; swaps < 2; swaps++) {
+        seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
+        seen_filter *f;
+        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
+        assert_int_equal(seen_build(&f, &spec, b.keys, 1000), SEEN_OK);
+        seen_guard_swap(g, f);
+        for (uint64_t i = 2000; i < 2500; i++)
+            assert_int_equal(created(g, i, 0), SEEN_OK);
+        if (swaps) {
+            assert_int_equal(seen_build(&f, &spec, b.keys, 1000), SEEN_OK);
+            seen_guard_rebuild(g);
+            assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+        }
+        for (uint64_t i = 2000; i < 2500; i++)
+            assert_int_not_equal(ask(g, i, 1000), SEEN_REASON_ABSENT);
+        seen_guard_free(g);
+    }
+    test_batch_free(&b);
+}
+
+static void an_overfull_filter_is_noticed(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){0});
+    seen_guard_swap(g, filter_of(0, 3 * ITEMS, 0));
+    seen_guard_stats s;
+    for (uint64_t i = 0; i < 20000; i++)
+        if (ask(g, TEST_STRANGERS + i, 0) == SEEN_REASON_MAYBE)
+            missed(g, TEST_STRANGERS + i, 0);
+    seen_guard_stats_of(g, &s);
+    assert_true(s.rebuild);
+    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    seen_guard_stats_of(g, &s);
+    assert_false(s.rebuild);
+    assert_int_equal(s.swaps, 2);
+    seen_guard_free(g);
+}
+
+/* ---- Threads ------------------------------------------------------------ */
+
+struct traffic {
+    seen_guard *g;
+    atomic_uint_fast64_t rows; /* keys below exist */
+    atomic_bool stop;
+    atomic_uint_fast64_t turned_away;
+};
+
+static void *ask_on(void *arg)
+{
+    struct traffic *t = arg;
+    struct test_rng r = test_rng(900);
+    while (!atomic_load(&t->stop)) {
+        uint64_t rows = atomic_load(&t->rows);
+        seen_reason why = ask(t->g, test_below(&r, rows), 5);
+        if (why == SEEN_REASON_ABSENT || why == SEEN_REASON_MISSED)
+            atomic_fetch_add(&t->turned_away, 1);
+        missed(t->g, TEST_STRANGERS + test_below(&r, 1000), 5);
+    }
+    return NULL;
+}
+
+static void *insert_on(void *arg)
+{
+    struct traffic *t = arg;
+    while (!atomic_load(&t->stop)) {
+        uint64_t row = atomic_load(&t->rows);
+        if (created(t->g, row, 5) != SEEN_OK) break;
+        atomic_store(&t->rows, row + 1);
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    return NULL;
+}
+
+static void rebuilding_turns_nobody_away(void **state)
+{
+    (void)state;
+    for (uint32_t flags = 0; flags <= SEEN_CONCURRENT; flags++) {
+        struct traffic t = {.g = new_guard((seen_guard_options){0})};
+        atomic_store(&t.rows, 1000);
+        seen_guard_swap(t.g, filter_of(0, 1000, flags));
+        pthread_t threads[3];
+        for (size_t i = 0; i < 3; i++)
+            pthread_create(&threads[i], NULL, i ? ask_on : insert_on, &t);
+        for (uint64_t i = 0; i < 100; i++) {
+            seen_guard_rebuild(t.g);
+            /* The insert that was under way is done; then the scan. */
+            uint64_t rows = atomic_load(&t.rows);
+            while (atomic_load(&t.rows) == rows)
+                sched_yield();
+            rows = atomic_load(&t.rows);
+            assert_int_equal(seen_guard_swap(t.g, filter_of(0, rows, flags)),
+                             SEEN_OK);
+        }
+        atomic_store(&t.stop, true);
+        for (size_t i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(t.turned_away, 0);
+        for (uint64_t i = 0; i < t.rows; i++)
+            assert_int_not_equal(ask(t.g, i, 5000000), SEEN_REASON_ABSENT);
+        seen_guard_free(t.g);
+    }
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    seen_guard *g;
+    assert_int_equal(
+        seen_guard_new(&g, &(seen_guard_options){.misses = UINT64_MAX}),
+        SEEN_INVALID);
+    assert_int_equal(seen_guard_new(&g, &(seen_guard_options){.reserved = {1}}),
+                     SEEN_INVALID);
+    assert_int_equal(seen_guard_new(NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_guard_new(&g, NULL), SEEN_OK);
+    seen_guard_free(g);
+    seen_guard_free(NULL);
+    assert_string_equal(seen_reason_name(SEEN_REASON_MISSED), "missed");
+    assert_string_equal(seen_reason_name((seen_reason)99), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_that_exist_pass_and_others_do_not),
+        cmocka_unit_test(misses_are_remembered_for_a_while),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(listed_keys_always_pass),
+        cmocka_unit_test(created_keys_pass_whatever_the_filter),
+        cmocka_unit_test(an_overfull_filter_is_noticed),
+        cmocka_unit_test(rebuilding_turns_nobody_away),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    test_announce("test_guard");
+    return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+}

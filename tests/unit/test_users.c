@@ -1,0 +1,916 @@
+/*
+ * test_users.c - the store against records: whatever is done to a user of the
+ * store, doing it to a record of his own gives the same bytes. That records do
+ * what they should is test_exposure.c's business.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "seen_users.h"
+
+#include "helpers/keys.h"
+#include "helpers/scratch.h"
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define USERS 40
+#define MOST  30 /* items of a request */
+
+static const seen_policy small_policy = {
+    .items = 20, .generations = 4, .fpp = 0.01, .ttl = 100000};
+
+/* A new directory each time. */
+static const char *fresh_dir(void)
+{
+    static char dir[512];
+    static int count;
+    snprintf(dir, sizeof dir, "%s/store-%d", test_scratch(), ++count);
+    return dir;
+}
+
+static seen_users *open_store(const char *where, seen_users_options o)
+{
+    seen_users *u = NULL;
+    seen_store_report r;
+    seen_status status = seen_users_open(&u, where, &o, &r);
+    if (status != SEEN_OK) print_message("%s: %s\n", where, r.problem);
+    assert_int_equal(status, SEEN_OK);
+    return u;
+}
+
+static seen_status try_open(const char *where, seen_users_options o)
+{
+    seen_users *u;
+    seen_store_report r;
+    seen_status status = seen_users_open(&u, where, &o, &r);
+    if (status == SEEN_OK)
+        seen_users_close(u);
+    else
+        assert_string_not_equal(r.problem, "");
+    return status;
+}
+
+static seen_key text(const char *s)
+{
+    return (seen_key){s, strlen(s)};
+}
+
+/* ---- The reference ------------------------------------------------------ */
+
+struct reference {
+    seen_exposure *x;
+    uint8_t *record[USERS];
+    size_t len[USERS];
+};
+
+static void open_reference(struct reference *f, const seen_policy *p)
+{
+    *f = (struct reference){0};
+    assert_int_equal(seen_exposure_new(&f->x, p, test_secret, NULL), SEEN_OK);
+}
+
+static void close_reference(struct reference *f)
+{
+    for (size_t i = 0; i < USERS; i++)
+        free(f->record[i]);
+    seen_exposure_free(f->x);
+}
+
+static seen_record record_of(const struct reference *f, size_t user)
+{
+    return (seen_record){f->record[user], f->len[user]};
+}
+
+static void keep(struct reference *f, size_t user, seen_record r)
+{
+    uint8_t *copy = malloc(r.len + 1);
+    if (r.len) memcpy(copy, r.data, r.len);
+    free(f->record[user]);
+    f->record[user] = copy;
+    f->len[user] = r.len;
+}
+
+struct batch {
+    size_t n;
+    uint64_t id[MOST];
+    seen_key items[MOST];
+};
+
+static void fill(struct batch *b, struct test_rng *r)
+{
+    b->n = test_below(r, MOST);
+    for (size_t i = 0; i < b->n; i++) {
+        b->id[i] = test_below(r, 200);
+        b->items[i] = (seen_key){&b->id[i], sizeof b->id[i]};
+    }
+}
+
+static seen_key name_of(size_t user)
+{
+    static char names[USERS][SEEN_USER_MOST + 1];
+    size_t len = user == 0   ? 1
+                 : user == 1 ? SEEN_USER_MOST
+                             : 1 + test_mix(user) % 40;
+    memset(names[user], 'a' + (int)(user % 26), len);
+    snprintf(names[user], len + 1, "%zu", user);
+    return (seen_key){names[user], len};
+}
+
+/* ---- Operations --------------------------------------------------------- */
+
+static void do_mark(seen_users *u, struct reference *f, size_t user,
+                    uint64_t now, struct batch *b, bool asks)
+{
+    bool fresh[MOST], expected[MOST];
+    seen_record result;
+    assert_int_equal(seen_users_mark(u, name_of(user), now, b->items, b->n,
+                                     asks ? fresh : NULL),
+                     SEEN_OK);
+    assert_int_equal(seen_exposure_mark(f->x, record_of(f, user), now, b->items,
+                                        b->n, expected, &result),
+                     SEEN_OK);
+    if (b->n) keep(f, user, result);
+    for (size_t i = 0; asks && i < b->n; i++)
+        assert_int_equal(fresh[i], expected[i]);
+}
+
+static void do_take(seen_users *u, struct reference *f, size_t user,
+                    uint64_t now, struct batch *b, size_t count)
+{
+    seen_key mine[MOST];
+    size_t taken, expected;
+    seen_record result;
+    memcpy(mine, b->items, sizeof mine);
+    assert_int_equal(
+        seen_users_take(u, name_of(user), now, mine, b->n, count, &taken),
+        SEEN_OK);
+    assert_int_equal(seen_exposure_take(f->x, record_of(f, user), now, b->items,
+                                        b->n, count, &expected, &result),
+                     SEEN_OK);
+    if (expected) keep(f, user, result);
+    assert_int_equal(taken, expected);
+    for (size_t i = 0; i < taken; i++)
+        assert_ptr_equal(mine[i].data, b->items[i].data);
+}
+
+static void do_fresh(seen_users *u, struct reference *f, size_t user,
+                     uint64_t now, struct batch *b)
+{
+    seen_key mine[MOST];
+    bool answers[MOST], expected[MOST];
+    size_t fresh, wanted;
+    memcpy(mine, b->items, sizeof mine);
+    assert_int_equal(
+        seen_users_maybe_many(u, name_of(user), now, b->items, b->n, answers),
+        SEEN_OK);
+    assert_int_equal(seen_exposure_maybe_many(f->x, record_of(f, user), now,
+                                              b->items, b->n, expected),
+                     SEEN_OK);
+    for (size_t i = 0; i < b->n; i++)
+        assert_int_equal(answers[i], expected[i]);
+    assert_int_equal(
+        seen_users_fresh(u, name_of(user), now, mine, b->n, &fresh), SEEN_OK);
+    assert_int_equal(seen_exposure_fresh(f->x, record_of(f, user), now,
+                                         b->items, b->n, &wanted),
+                     SEEN_OK);
+    assert_int_equal(fresh, wanted);
+    for (size_t i = 0; i < fresh; i++)
+        assert_ptr_equal(mine[i].data, b->items[i].data);
+}
+
+static void do_forget(seen_users *u, struct reference *f, size_t user,
+                      uint64_t now, struct batch *b)
+{
+    seen_record result;
+    if (b->n > 3) b->n = 3;
+    assert_int_equal(seen_users_forget(u, name_of(user), now, b->items, b->n),
+                     SEEN_OK);
+    assert_int_equal(seen_exposure_forget(f->x, record_of(f, user), now,
+                                          b->items, b->n, &result),
+                     SEEN_OK);
+    if (b->n) keep(f, user, result);
+}
+
+/* Many users, some of them several times. */
+static void do_many(seen_users *u, struct reference *f, struct test_rng *r,
+                    uint64_t now)
+{
+    enum {
+        REQUESTS = 25
+    };
+    static struct batch b[REQUESTS];
+    static bool fresh[REQUESTS][MOST];
+    seen_users_request q[REQUESTS];
+    size_t user[REQUESTS];
+    bool take = test_below(r, 2);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        fill(&b[i], r);
+        user[i] = test_below(r, USERS);
+        q[i] =
+            (seen_users_request){.user = name_of(user[i]),
+                                 .items = b[i].items,
+                                 .n = b[i].n,
+                                 .count = test_below(r, 5),
+                                 .fresh = test_below(r, 2) ? fresh[i] : NULL};
+    }
+    struct batch before[REQUESTS];
+    memcpy(before, b, sizeof b);
+    assert_int_equal(take ? seen_users_take_many(u, now, q, REQUESTS)
+                          : seen_users_mark_many(u, now, q, REQUESTS),
+                     SEEN_OK);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        seen_record result;
+        bool expected[MOST];
+        size_t taken;
+        assert_int_equal(q[i].status, SEEN_OK);
+        if (take) {
+            assert_int_equal(seen_exposure_take(f->x, record_of(f, user[i]),
+                                                now, before[i].items, b[i].n,
+                                                q[i].count, &taken, &result),
+                             SEEN_OK);
+            if (taken) keep(f, user[i], result);
+            assert_int_equal(q[i].taken, taken);
+            for (size_t k = 0; k < taken; k++)
+                assert_ptr_equal(q[i].items[k].data, before[i].items[k].data);
+        } else {
+            assert_int_equal(seen_exposure_mark(f->x, record_of(f, user[i]),
+                                                now, b[i].items, b[i].n,
+                                                expected, &result),
+                             SEEN_OK);
+            if (b[i].n) keep(f, user[i], result);
+            for (size_t k = 0; q[i].fresh && k < b[i].n; k++)
+                assert_int_equal(q[i].fresh[k], expected[k]);
+        }
+    }
+}
+
+/* The bytes are the same, except that a checkpoint may have removed a user who
+ * has aged out as a whole. */
+static void assert_same(seen_users *u, struct reference *f, size_t user,
+                        uint64_t latest)
+{
+    uint8_t bytes[8192];
+    size_t len = 0;
+    seen_status status =
+        seen_users_record(u, name_of(user), bytes, sizeof bytes, &len);
+    if (status == SEEN_ABSENT) {
+        seen_exposure_info info;
+        assert_int_equal(
+            seen_exposure_info_of(f->x, record_of(f, user), latest, &info),
+            SEEN_OK);
+        assert_int_equal(info.generations, 0);
+        keep(f, user, (seen_record){0});
+        return;
+    }
+    assert_int_equal(status, SEEN_OK);
+    assert_int_equal(len, f->len[user]);
+    assert_memory_equal(bytes, f->record[user], len);
+}
+
+static bool count_one(void *ctx, const seen_users_entry *e)
+{
+    seen_key user = e->user;
+    seen_record record = e->record;
+    struct reference *f = ((void **)ctx)[0];
+    size_t *count = ((void **)ctx)[1];
+    for (size_t i = 0; i < USERS; i++) {
+        seen_key name = name_of(i);
+        if (name.len != user.len || memcmp(name.data, user.data, user.len) != 0)
+            continue;
+        assert_int_equal(record.len, f->len[i]);
+        assert_memory_equal(record.data, f->record[i], record.len);
+        ++*count;
+    }
+    return true;
+}
+
+static void check_everybody(seen_users *u, struct reference *f, uint64_t latest)
+{
+    size_t count = 0, expected = 0;
+    for (size_t i = 0; i < USERS; i++) {
+        assert_same(u, f, i, latest);
+        expected += f->len[i] > 0;
+    }
+    void *ctx[] = {f, &count};
+    assert_int_equal(seen_users_each(u, latest, count_one, ctx), SEEN_OK);
+    /* The walk makes a checkpoint, and that may remove old users. */
+    assert_true(count <= expected);
+}
+
+static uint64_t next_time(struct test_rng *r, uint64_t now)
+{
+    switch (test_below(r, 60)) {
+    case 0:
+        return now > 5000 ? now - test_below(r, 5000) : now;
+    case 1:
+        return now + test_below(r, 2 * small_policy.ttl);
+    default:
+        return now + test_below(r, 500);
+    }
+}
+
+static void one_life(const char *where, struct test_rng *r, uint64_t operations)
+{
+    struct reference f;
+    bool lasting = strcmp(where, "mem:") != 0;
+    seen_users_options o = {.mode = SEEN_STORE_WRITE,
+                            .create = true,
+                            .secret = test_secret,
+                            .policy = &small_policy,
+                            .checkpoint_bytes = 20000 + test_below(r, 20000)};
+    open_reference(&f, &small_policy);
+    seen_users *u = open_store(where, o);
+    uint64_t now = 1000000, latest = now;
+    for (uint64_t i = 0; i < operations; i++) {
+        struct batch b;
+        size_t user = test_below(r, test_below(r, 2) ? 5 : USERS);
+        fill(&b, r);
+        now = next_time(r, now);
+        if (now > latest) latest = now;
+        switch (test_below(r, 14)) {
+        case 0:
+            do_forget(u, &f, user, now, &b);
+            break;
+        case 1:
+            do_fresh(u, &f, user, now, &b);
+            break;
+        case 2:
+        case 3:
+            do_take(u, &f, user, now, &b, test_below(r, 12));
+            break;
+        case 4:
+            assert_same(u, &f, user, latest);
+            break;
+        case 5:
+            do_many(u, &f, r, now);
+            break;
+        case 6:
+            if (test_below(r, 10) == 0) {
+                bool known;
+                assert_int_equal(
+                    seen_users_forget_user(u, name_of(user), now, &known),
+                    SEEN_OK);
+                if (f.len[user] == 0) assert_false(known);
+                keep(&f, user, (seen_record){0});
+            }
+            break;
+        case 7:
+            if (test_below(r, 20) == 0 && lasting) {
+                assert_int_equal(seen_users_close(u), SEEN_OK);
+                u = open_store(where, o);
+            } else if (test_below(r, 10) == 0) {
+                check_everybody(u, &f, latest);
+            }
+            break;
+        default:
+            do_mark(u, &f, user, now, &b, test_below(r, 3) == 0);
+        }
+    }
+    check_everybody(u, &f, latest);
+    assert_int_equal(seen_users_close(u), SEEN_OK);
+    close_reference(&f);
+}
+
+static void stores_agree_with_records(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(800);
+    for (uint64_t i = 0; i < 3 * test_scale(); i++) {
+        one_life("mem:", &r, 8000);
+        one_life(fresh_dir(), &r, 8000);
+    }
+}
+
+/* ---- Sweeping ----------------------------------------------------------- */
+
+static void old_users_leave(void **state)
+{
+    (void)state;
+    const char *stores[] = {"mem:", fresh_dir()};
+    for (size_t i = 0; i < 2; i++) {
+        seen_users *u = open_store(
+            stores[i], (seen_users_options){.mode = SEEN_STORE_WRITE,
+                                            .create = true,
+                                            .policy = &small_policy});
+        char name[16];
+        seen_key item = text("x");
+        for (int k = 0; k < 3000; k++) {
+            snprintf(name, sizeof name, "u%d", k);
+            assert_int_equal(seen_users_mark(u, text(name),
+                                             1000000 + 10 * (uint64_t)k, &item,
+                                             1, NULL),
+                             SEEN_OK);
+        }
+        uint64_t removed;
+        uint64_t now = 1000000 + small_policy.ttl;
+        assert_int_equal(seen_users_sweep(u, now, &removed), SEEN_OK);
+        assert_int_equal(removed, 0);
+        assert_int_equal(seen_users_sweep(u, now + 10000 + 1, &removed),
+                         SEEN_OK);
+        assert_int_equal(removed, 1001);
+        seen_users_stats stats;
+        assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+        assert_int_equal(stats.users, 1999);
+        bool seen;
+        seen_users_maybe_many(u, text("u1000"), now, &item, 1, &seen);
+        assert_false(seen);
+        seen_users_maybe_many(u, text("u1001"), now, &item, 1, &seen);
+        assert_true(seen);
+        seen_users_close(u);
+    }
+}
+
+/* Checkpoints find them, too, by and by. */
+static void checkpoints_remove_old_users(void **state)
+{
+    (void)state;
+    seen_users *u =
+        open_store(fresh_dir(), (seen_users_options){.mode = SEEN_STORE_WRITE,
+                                                     .create = true,
+                                                     .policy = &small_policy});
+    char name[16];
+    seen_key item = text("x");
+    for (int k = 0; k < 5000; k++) {
+        snprintf(name, sizeof name, "u%d", k);
+        seen_users_mark(u, text(name), 1000, &item, 1, NULL);
+    }
+    seen_users_stats stats;
+    for (int i = 0; i < 8; i++) {
+        uint64_t now = 1000 + small_policy.ttl + 1;
+        seen_users_mark(u, text("new"), i ? now : 1000, &item, 1, NULL);
+        seen_users_sync(u);
+        seen_users_stats_of(u, &stats);
+        if (i == 0) assert_int_equal(stats.users, 5001);
+    }
+    assert_int_equal(stats.users, 1);
+    assert_int_equal(stats.expired, 5000);
+    seen_users_close(u);
+}
+
+/* ---- Threads ------------------------------------------------------------ */
+
+#define CATALOGUE 400
+
+struct taker {
+    seen_users *u;
+    pthread_t thread;
+    uint64_t seed;
+    atomic_uchar *given; /* user x item */
+    bool twice;
+};
+
+static void *take_and_ask(void *arg)
+{
+    struct taker *t = arg;
+    struct test_rng r = test_rng(t->seed);
+    for (int i = 0; i < 1500; i++) {
+        uint64_t id[40];
+        seen_key items[40];
+        char name[16];
+        size_t user = test_below(&r, 8), taken;
+        snprintf(name, sizeof name, "user%zu", user);
+        for (size_t k = 0; k < 40; k++) {
+            id[k] = test_below(&r, CATALOGUE);
+            items[k] = (seen_key){&id[k], sizeof id[k]};
+        }
+        if (test_below(&r, 3) == 0) {
+            size_t fresh;
+            seen_users_fresh(t->u, text(name), 1000, items, 40, &fresh);
+            continue;
+        }
+        if (seen_users_take(t->u, text(name), 1000, items, 40, 3, &taken))
+            t->twice = true;
+        for (size_t k = 0; k < taken; k++) {
+            uint64_t item;
+            memcpy(&item, items[k].data, sizeof item);
+            if (atomic_fetch_add(&t->given[user * CATALOGUE + item], 1))
+                t->twice = true;
+        }
+    }
+    return NULL;
+}
+
+static void takes_are_one_step(void **state)
+{
+    (void)state;
+    const char *stores[] = {"mem:", fresh_dir()};
+    for (size_t s = 0; s < 2; s++) {
+        enum {
+            THREADS = 4
+        };
+        static atomic_uchar given[8 * CATALOGUE];
+        memset(given, 0, sizeof given);
+        seen_users *u = open_store(
+            stores[s], (seen_users_options){.mode = SEEN_STORE_DURABLE,
+                                            .create = true,
+                                            .checkpoint_bytes = 6000});
+        struct taker t[THREADS];
+        for (size_t i = 0; i < THREADS; i++) {
+            t[i] = (struct taker){.u = u, .seed = 820 + i, .given = given};
+            pthread_create(&t[i].thread, NULL, take_and_ask, &t[i]);
+        }
+        for (size_t i = 0; i < THREADS; i++) {
+            pthread_join(t[i].thread, NULL);
+            assert_false(t[i].twice);
+        }
+        seen_users_stats stats;
+        seen_users_stats_of(u, &stats);
+        if (s == 1) assert_true(stats.checkpoints > 3);
+        assert_int_equal(seen_users_close(u), SEEN_OK);
+    }
+}
+
+/* ---- Processes ---------------------------------------------------------- */
+
+/* In a child, which ends as killed ones do: without closing. */
+static void in_child(void (*work)(const char *dir), const char *dir)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        work(dir);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void mark_and_die(const char *dir)
+{
+    seen_users *u = open_store(
+        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true});
+    seen_key a = text("a"), b = text("b");
+    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
+        seen_users_sync(u) ||
+        seen_users_mark(u, text("user"), 1000, &b, 1, NULL) ||
+        seen_users_mark(u, text("other"), 1000, &b, 1, NULL))
+        _exit(1);
+}
+
+static bool shown(seen_users *u, const char *user, const char *item)
+{
+    bool answer;
+    seen_key key = text(item);
+    assert_int_equal(
+        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer), SEEN_OK);
+    return answer;
+}
+
+static void readers_see_the_checkpoint_or_the_tail(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    in_child(mark_and_die, dir);
+    seen_users *u = open_store(dir, (seen_users_options){0});
+    assert_true(shown(u, "user", "a"));
+    assert_false(shown(u, "user", "b"));
+    seen_key a = text("a");
+    assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL),
+                     SEEN_UNSUPPORTED);
+    seen_users_close(u);
+
+    u = open_store(dir, (seen_users_options){.tail = true});
+    assert_true(shown(u, "user", "a"));
+    assert_true(shown(u, "user", "b"));
+    assert_true(shown(u, "other", "b"));
+    assert_false(shown(u, "other", "a"));
+    seen_users_close(u);
+
+    seen_store_report r;
+    assert_int_equal(
+        seen_users_open(&u, dir,
+                        &(seen_users_options){.mode = SEEN_STORE_WRITE}, &r),
+        SEEN_OK);
+    assert_true(r.recovered);
+    assert_int_equal(r.recovered_keys, 2);
+    assert_true(shown(u, "user", "b"));
+    assert_int_equal(seen_users_close(u), SEEN_OK);
+    u = open_store(dir, (seen_users_options){0});
+    assert_true(shown(u, "other", "b"));
+    seen_users_close(u);
+}
+
+static void write_elsewhere(const char *dir)
+{
+    seen_users *u;
+    seen_store_report r;
+    if (seen_users_open(&u, dir,
+                        &(seen_users_options){.mode = SEEN_STORE_WRITE},
+                        &r) != SEEN_BUSY ||
+        !strstr(r.problem, "another program"))
+        _exit(1);
+}
+
+static void there_is_one_writer(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users *u = open_store(dir, o);
+    in_child(write_elsewhere, dir);
+    assert_int_equal(try_open(dir, o), SEEN_BUSY);
+    assert_int_equal(try_open(dir, (seen_users_options){0}), SEEN_BUSY);
+    seen_users_close(u);
+    seen_users_close(open_store(dir, o));
+}
+
+/* ---- Backup ------------------------------------------------------------- */
+
+static void backups_have_everything(void **state)
+{
+    (void)state;
+    char dir[512], copy[600];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    snprintf(copy, sizeof copy, "%s.copy", dir);
+    in_child(mark_and_die, dir);
+    seen_store_report r;
+    /* By a reader, of a store that nobody closed. */
+    seen_users *u = open_store(dir, (seen_users_options){0});
+    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_OK);
+    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_INVALID);
+    assert_non_null(strstr(r.problem, "there already"));
+    seen_users_close(u);
+    u = open_store(copy, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    assert_true(shown(u, "user", "a"));
+    assert_true(shown(u, "user", "b"));
+    seen_users_close(u);
+    /* By the writer. */
+    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    seen_key c = text("c");
+    seen_users_mark(u, text("third"), 1000, &c, 1, NULL);
+    snprintf(copy, sizeof copy, "%s.second", dir);
+    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_OK);
+    seen_users_close(u);
+    u = open_store(copy, (seen_users_options){.tail = true});
+    assert_true(shown(u, "third", "c"));
+    assert_true(shown(u, "other", "b"));
+    seen_users_close(u);
+
+    u = open_store("mem:", (seen_users_options){.mode = SEEN_STORE_WRITE});
+    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_UNSUPPORTED);
+    seen_users_close(u);
+}
+
+/* ---- Policy and secret -------------------------------------------------- */
+
+static void policies_change_and_secrets_do_not(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_policy first = {.items = 5, .generations = 2, .ttl = 1000};
+    seen_policy second = {.items = 7, .generations = 3, .ttl = 5000};
+    seen_users_options o = {.mode = SEEN_STORE_WRITE,
+                            .create = true,
+                            .policy = &first,
+                            .secret = test_secret};
+    seen_users *u = open_store(dir, o);
+    struct test_batch b = test_batch_new(0, 4);
+    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL);
+    seen_users_close(u);
+
+    uint8_t wrong[16] = {1};
+    o.secret = wrong;
+    assert_int_equal(try_open(dir, o), SEEN_MISMATCH);
+    o.secret = NULL;
+    o.policy = &second;
+    u = open_store(dir, o);
+    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL);
+    seen_users_stats stats;
+    seen_users_stats_of(u, &stats);
+    assert_int_equal(stats.policy.items, 7);
+    seen_users_close(u);
+    o.policy = NULL;
+    u = open_store(dir, o);
+    seen_users_stats_of(u, &stats);
+    assert_int_equal(stats.policy.items, 7);
+    assert_int_equal(stats.policy.ttl, 5000);
+    seen_exposure_info info;
+    /* Nothing was lost; the old generation is of another universe. */
+    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
+    assert_int_equal(info.generations, 2);
+    assert_int_equal(info.items, 8);
+    seen_users_close(u);
+    test_batch_free(&b);
+}
+
+/* Marks of two policies in one journal that nobody closed. */
+static void two_policies(const char *dir)
+{
+    seen_policy p = {.items = 5, .generations = 2, .ttl = 1000};
+    seen_users_options o = {
+        .mode = SEEN_STORE_WRITE, .create = true, .policy = &p};
+    seen_key a[] = {text("a"), text("b"), text("c")};
+    seen_users *u = open_store(dir, o);
+    seen_users_mark(u, text("user"), 1000, a, 3, NULL);
+}
+
+static void another_policy(const char *dir)
+{
+    seen_policy p = {.items = 2, .generations = 9, .ttl = 9000};
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .policy = &p};
+    seen_key d[] = {text("d"), text("e"), text("f")};
+    seen_users *u = open_store(dir, o);
+    seen_users_mark(u, text("user"), 1000, d, 3, NULL);
+}
+
+static void a_replay_follows_the_policies_of_their_time(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    in_child(two_policies, dir);
+    in_child(another_policy, dir);
+    seen_users *u =
+        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    seen_exposure_info info;
+    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
+    assert_int_equal(info.generations, 3);
+    assert_int_equal(info.generation[2].items, 3);
+    assert_int_equal(info.generation[1].items, 2);
+    assert_int_equal(info.generation[0].items, 1);
+    seen_users_close(u);
+}
+
+/* ---- Errors ------------------------------------------------------------- */
+
+static void bad_arguments_are_refused(void **state)
+{
+    (void)state;
+    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    assert_int_equal(try_open(fresh_dir(), o), SEEN_ABSENT);
+    assert_int_equal(try_open(fresh_dir(), (seen_users_options){0}),
+                     SEEN_ABSENT);
+    o.create = true;
+    assert_int_equal(try_open("nosuch:thing", o), SEEN_UNSUPPORTED);
+    assert_int_equal(try_open("mem:thing", o), SEEN_INVALID);
+    assert_int_equal(try_open("lmdb:", o), SEEN_INVALID);
+    assert_int_equal(try_open("/dev/null", o), SEEN_INVALID);
+    assert_int_equal(try_open("/nonexistent/a", o), SEEN_IO);
+    o.policy = &(seen_policy){.generations = 65};
+    assert_int_equal(try_open("mem:", o), SEEN_INVALID);
+    assert_int_equal(try_open("mem:", (seen_users_options){.create = true}),
+                     SEEN_INVALID);
+
+    seen_users *u =
+        open_store("mem:", (seen_users_options){.mode = SEEN_STORE_WRITE});
+    seen_key x = text("x");
+    char long_name[SEEN_USER_MOST + 2] = {0};
+    assert_int_equal(seen_users_mark(u, (seen_key){long_name, SEEN_USER_MOST},
+                                     1, &x, 1, NULL),
+                     SEEN_OK);
+    assert_int_equal(seen_users_mark(u,
+                                     (seen_key){long_name, SEEN_USER_MOST + 1},
+                                     1, &x, 1, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL),
+                     SEEN_INVALID);
+    /* One bad request, and none is carried out. */
+    seen_users_request q[] = {{.user = text("good"), .items = &x, .n = 1},
+                              {.user = text(""), .items = &x, .n = 1}};
+    assert_int_equal(seen_users_mark_many(u, 1, q, 2), SEEN_INVALID);
+    assert_int_equal(q[1].status, SEEN_INVALID);
+    seen_exposure_info info;
+    assert_int_equal(seen_users_info_of(u, text("good"), 1, &info),
+                     SEEN_ABSENT);
+    seen_users_close(u);
+}
+
+/* Change the record of a user behind the store's back. */
+static void damage(const char *dir, const char *user)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi db;
+    MDB_val key = {strlen(user), (void *)(uintptr_t)user}, value;
+    assert_int_equal(mdb_env_create(&env), 0);
+    mdb_env_set_mapsize(env, (size_t)1 << 26);
+    mdb_env_set_maxdbs(env, 2);
+    assert_int_equal(mdb_env_open(env, dir, 0, 0666), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, "users", 0, &db), 0);
+    assert_int_equal(mdb_get(txn, db, &key, &value), 0);
+    uint8_t bytes[4096];
+    memcpy(bytes, value.mv_data, value.mv_size);
+    bytes[value.mv_size - 1] ^= 0xff;
+    value.mv_data = bytes;
+    assert_int_equal(mdb_put(txn, db, &key, &value, 0), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static void damage_is_an_error_for_its_user_alone(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users *u = open_store(dir, o);
+    struct test_batch b = test_batch_new(0, 30);
+    seen_users_mark(u, text("good"), 1000, b.keys, 30, NULL);
+    seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL);
+    seen_users_close(u);
+    damage(dir, "bad");
+    u = open_store(dir, o);
+    size_t taken;
+    assert_int_equal(
+        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken),
+        SEEN_CORRUPT);
+    assert_int_equal(seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL),
+                     SEEN_OK); /* it did not look */
+    for (int i = 0; i < 2; i++) {
+        bool answers[30];
+        assert_int_equal(
+            seen_users_maybe_many(u, text("good"), 1000, b.keys, 30, answers),
+            SEEN_OK);
+        assert_int_equal(
+            seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken),
+            SEEN_CORRUPT);
+        assert_int_equal(seen_users_sync(u), SEEN_OK);
+    }
+    bool known;
+    assert_int_equal(seen_users_forget_user(u, text("bad"), 1000, &known),
+                     SEEN_OK);
+    assert_true(known);
+    assert_int_equal(
+        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken), SEEN_OK);
+    assert_int_equal(taken, 1);
+    seen_users_close(u);
+    test_batch_free(&b);
+}
+
+/* ---- The same ids on every way ------------------------------------------ */
+
+static void all_ways_give_the_same_answers(void **state)
+{
+    (void)state;
+    const char *stores[] = {"mem:", fresh_dir()};
+    struct test_batch b = test_batch_new(0, 2000);
+    struct test_batch strangers = test_batch_new(TEST_STRANGERS, 20000);
+    seen_exposure *x;
+    assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL), SEEN_OK);
+    seen_record record = {0};
+    assert_int_equal(
+        seen_exposure_mark(x, record, 1000, b.keys, 2000, NULL, &record),
+        SEEN_OK);
+    uint8_t *kept = malloc(record.len);
+    memcpy(kept, record.data, record.len);
+    record.data = kept;
+    bool *expected = malloc(20000), *answers = malloc(20000);
+    assert_int_equal(seen_exposure_maybe_many(x, record, 1000, strangers.keys,
+                                              20000, expected),
+                     SEEN_OK);
+    for (size_t s = 0; s < 2; s++) {
+        seen_users *u =
+            open_store(stores[s], (seen_users_options){.mode = SEEN_STORE_WRITE,
+                                                       .create = true,
+                                                       .secret = test_secret});
+        for (size_t i = 0; i < 2000; i += 20)
+            seen_users_mark(u, text("user"), 1000, b.keys + i, 20, NULL);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
+                                                   b.keys, 2000, answers),
+                             SEEN_OK);
+            for (size_t i = 0; i < 2000; i++)
+                assert_true(answers[i]);
+            assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
+                                                   strangers.keys, 20000,
+                                                   answers),
+                             SEEN_OK);
+            assert_memory_equal(answers, expected, 20000);
+            seen_users_sync(u);
+        }
+        seen_users_close(u);
+    }
+    free(kept);
+    free(expected);
+    free(answers);
+    seen_exposure_free(x);
+    test_batch_free(&b);
+    test_batch_free(&strangers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stores_agree_with_records),
+        cmocka_unit_test(old_users_leave),
+        cmocka_unit_test(checkpoints_remove_old_users),
+        cmocka_unit_test(takes_are_one_step),
+        cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
+        cmocka_unit_test(there_is_one_writer),
+        cmocka_unit_test(backups_have_everything),
+        cmocka_unit_test(policies_change_and_secrets_do_not),
+        cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(damage_is_an_error_for_its_user_alone),
+        cmocka_unit_test(all_ways_give_the_same_answers),
+    };
+    test_announce("test_users");
+    int failed = cmocka_run_group_tests_name("users", tests, NULL, NULL);
+    return failed + test_scratch_remove();
+}
