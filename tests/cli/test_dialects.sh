@@ -68,14 +68,14 @@ run "$seen" convert -q plain --to dcso-gzip -o packed; expect_code 0
 expect; cmp -s plain <(gzip -dc packed) || wrong "packed"
 run "$seen" build -q --hex --dialect dcso-gzip -n 1000 -p 2% -o packed "$keys"; expect_code 0
 expect; cmp -s plain <(gzip -dc packed) || wrong "built and packed"
-echo 00ff >more
-run "$seen" add -q --hex packed more; expect_code 0
-run "$seen" add -q --hex plain more; expect_code 0
+echo 00ff >another
+run "$seen" add -q --hex packed another; expect_code 0
+run "$seen" add -q --hex plain another; expect_code 0
 expect; cmp -s plain <(gzip -dc packed) || wrong "a packed filter stays one"
 run bash -c "'$seen' check -c --hex - '$keys' <packed"; expect_out 1000
 run "$seen" check --dialect dcso-gzip plain "$keys"; expect_failure "is no gzip with a DCSO filter"
-head -c 500 packed >cut
-run "$seen" check cut "$keys"; expect_failure "its gzip is damaged, cut off"
+head -c 500 packed >half.gz
+run "$seen" check half.gz "$keys"; expect_failure "its gzip is damaged, cut off"
 (cat packed; echo x) >longer
 run "$seen" check longer "$keys"; expect_failure "something behind it"
 gzip -c "$keys" >keys.gz
