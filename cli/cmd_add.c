@@ -42,7 +42,7 @@ static seen_status add_some(const seen_key *keys, size_t n, bool *known,
                             size_t *done)
 {
     if (target.facts.plan.kind != SEEN_CUCKOO)
-        return seen_filter_store_visit_many(target.store, keys, n, known, done);
+        return add_to_target(&target, keys, n, known, done);
     memset(known, false, n);
     return seen_filter_store_add_many(target.store, keys, n, done);
 }
@@ -86,13 +86,19 @@ static void open_file(const char *name)
         fail("%s: no such file; add -n ITEMS -p RATE to make it", name);
     if (!exists && spec.kind == SEEN_BITMAP && !key_format.hex)
         key_format.u64 = true;
+    if (!exists && spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
     if (exists && target.facts.plan.kind == SEEN_FUSE)
         fail("%s: is of kind fuse, which takes no new keys: build it again",
              name);
     if (!exists && spec.kind == SEEN_FUSE)
         fail("--kind fuse: is made from all its keys at once: use seen build");
-    if (exists) must_agree(name, &target.facts, &spec);
+    bool foreign =
+        exists ? target.facts.plan.kind == SEEN_FOREIGN : spec.dialect != NULL;
+    if (foreign && opt.ack)
+        fail("--ack: a filter of another system is written as a whole, at the "
+             "end");
+    if (exists && !foreign) must_agree(name, &target.facts, &spec);
     write_target(&target, SEEN_STORE_DURABLE, exists ? NULL : &spec);
     if (!opt.quiet && !opt.json) note_recovery(&target);
 }
@@ -180,7 +186,9 @@ const struct verb verb_add = {
             "file\n"
             "that does not exist is made from -n and -p; one that does must "
             "agree\n"
-            "with them.",
+            "with them. A filter of another system (--dialect, or by its "
+            "bytes) is\n"
+            "written as a whole when all keys are in.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -129,6 +129,21 @@ static size_t add_distinct(struct job *job)
     return c->n;
 }
 
+/* A filter of another system reads keys, not hashes. */
+static size_t add_keys(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t done;
+    seen_dialect_facts facts = {0};
+    seen_dialect_named(spec.dialect, &facts);
+    bool counts = facts.can & SEEN_CAN_REMOVE; /* every add */
+    if (counts) memset(job->answers, false, c->n);
+    seen_status s = seen_visit_many(filter, c->keys, c->n,
+                                    counts ? NULL : job->answers, &done);
+    if (s != SEEN_OK) c->bad = seen_strerror(s);
+    return done;
+}
+
 static void make_filter(void)
 {
     seen_plan plan = plan_or_fail(&spec, "--bits");
@@ -248,11 +263,13 @@ static void build(void)
         make_builder();
     else
         make_filter();
-    run_flow(&(struct flow){.prepare = at_once ? NULL : hash_them,
-                            .ask = at_once  ? gather
-                                   : grows  ? add_and_grow
-                                   : counts ? add_distinct
-                                            : add_them,
+    bool foreign = spec.dialect != NULL;
+    run_flow(&(struct flow){.prepare = at_once || foreign ? NULL : hash_them,
+                            .ask = at_once   ? gather
+                                   : foreign ? add_keys
+                                   : grows   ? add_and_grow
+                                   : counts  ? add_distinct
+                                             : add_them,
                             .found = "repeats",
                             .silent = true,
                             .threads = opt.threads});
@@ -267,6 +284,7 @@ static void report_json(const seen_info *info, FILE *to)
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);
     json_text(&j, "kind", seen_kind_name(info->kind));
+    if (info->dialect) json_text(&j, "dialect", info->dialect);
     json_number(&j, "lines", (double)tally.lines);
     json_number(&j, "items", (double)info->items);
     json_number(&j, "capacity", (double)info->capacity);
@@ -285,7 +303,8 @@ static void report_text(const seen_info *info)
     char lines[UNIT_TEXT], items[UNIT_TEXT], size[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
     note("%s: %s filter of %s: %s lines, %s keys, rate %s", opt.output,
-         seen_kind_name(info->kind), show_size(size, (double)info->bytes),
+         info->dialect ? info->dialect : seen_kind_name(info->kind),
+         show_size(size, (double)info->bytes),
          show_count(lines, (double)tally.lines),
          show_count(items, (double)info->items),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
@@ -312,6 +331,7 @@ static int run(char **operands, size_t n)
     const char *path = output_path(opt.output);
     spec = wished_spec();
     if (spec.kind == SEEN_BITMAP && !key_format.hex) key_format.u64 = true;
+    if (spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
     spec.key = new_secret();
@@ -320,7 +340,10 @@ static int run(char **operands, size_t n)
     open_flow(operands, n, false, opt.quiet);
     settle_items(operands, n);
     build();
-    save_filter(path, filter, wish.secret_file);
+    if (spec.dialect)
+        export_filter(path, filter, wish.dialect);
+    else
+        save_filter(path, filter, wish.secret_file);
     report(!path);
     finish_output();
     return EXIT_DONE;
@@ -334,6 +357,8 @@ static const char *const examples[] = {
     "from a pipe: say how many keys will come",
     "seen build --kind fuse -o - banned.txt | ssh web 'cat > banned.seen'",
     "the smallest filter of a list that is finished",
+    "seen build --dialect leveldb --bits-per-key 10 -o block keys.txt",
+    "the block that LevelDB would write for these keys",
     NULL,
 };
 

@@ -105,11 +105,14 @@ static const char *const examples[] = {
     "go on with those that are certainly new",
     "ssh host cat big.seen | seen check - keys.txt -c",
     "ask a filter that comes through a pipe",
+    "redis-cli --raw get shown | head -c -1 | seen check - --dialect gozero "
+    "--bits 20000 ids",
+    "ask a filter that go-zero keeps in Redis",
     NULL,
 };
 
-static const struct option *const groups[] = {options, key_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {
+    options, key_options, dialect_options, secret_options, NULL};
 
 const struct verb verb_check = {
     .name = "check",

@@ -153,8 +153,37 @@ static void print_list(const struct target *t)
                policy == SEEN_LISTED_NEVER ? "never" : "always");
 }
 
+/* A filter of another system: whose, and what to know about it. */
+static void print_foreign(const struct target *t, const seen_info *info)
+{
+    seen_dialect_facts facts = {0};
+    char bits[UNIT_TEXT], keys[UNIT_TEXT], rate[UNIT_TEXT];
+    seen_dialect_named(info->dialect, &facts);
+    printf("%s\n  dialect   %s: %s\n", t->name, facts.name, facts.system);
+    printf("  keys      %s%s", show_count(keys, (double)info->items),
+           info->counted ? "" : ", estimated from its bits");
+    if (info->capacity)
+        printf("; made for %s", show_count(keys, (double)info->capacity));
+    if (info->capacity && info->fpp > 0)
+        printf(" at %s", show_rate(rate, info->fpp));
+    putchar('\n');
+    printf("  rate now  %s\n",
+           info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
+    printf("  fill      %.1f%% of %s bits%s\n", 100 * fill(info),
+           show_count(bits, (double)info->bits),
+           info->links > 1 ? " in several arrays" : "");
+    if (info->links > 1) printf("  arrays    %u\n", info->links);
+    printf("  hashes    %u; %s\n", info->hashes, facts.hash);
+    print_size(t, info);
+    printf("  weak      %s\n", facts.weakness);
+}
+
 static void print_text(const struct target *t, const seen_info *info)
 {
+    if (info->dialect) {
+        print_foreign(t, info);
+        return;
+    }
     printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
     print_keys(info);
     print_window(&t->facts.plan);
@@ -178,9 +207,39 @@ static void json_list(struct json *j, const struct target *t)
               policy == SEEN_LISTED_NEVER ? "never in" : "always in");
 }
 
+static void json_foreign(struct json *j, const struct target *t,
+                         const seen_info *info)
+{
+    seen_dialect_facts facts = {0};
+    seen_dialect_named(info->dialect, &facts);
+    json_open(j, NULL, '{');
+    json_text(j, "file", t->name);
+    json_text(j, "kind", seen_kind_name(info->kind));
+    json_text(j, "dialect", facts.name);
+    json_text(j, "system", facts.system);
+    json_number(j, "items", (double)info->items);
+    json_bool(j, "items_counted", info->counted);
+    json_number(j, "capacity", (double)info->capacity);
+    json_number(j, "fpp", info->fpp);
+    json_number(j, "fpp_now", info->fpp_now);
+    json_number(j, "bits", (double)info->bits);
+    json_number(j, "bits_set", (double)info->bits_set);
+    json_number(j, "arrays", info->links);
+    json_number(j, "hashes", info->hashes);
+    json_text(j, "hash", facts.hash);
+    json_number(j, "file_bytes", (double)t->facts.bytes);
+    json_number(j, "bytes", (double)info->bytes);
+    json_text(j, "weakness", facts.weakness);
+    json_close(j, '}');
+}
+
 static void print_json(struct json *j, const struct target *t,
                        const seen_info *info)
 {
+    if (info->dialect) {
+        json_foreign(j, t, info);
+        return;
+    }
     const seen_facts *f = &t->facts;
     json_open(j, NULL, '{');
     json_text(j, "file", t->name);
@@ -324,8 +383,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, secret_options,
-                                              tail_options, time_options, NULL};
+static const struct option *const groups[] = {
+    options, dialect_options, secret_options, tail_options, time_options, NULL};
 
 const struct verb verb_info = {
     .name = "info",
@@ -336,9 +395,11 @@ const struct verb verb_info = {
         "nothing:\n"
         "that is what seen verify is for. A filter whose secret is kept "
         "apart is\n"
-        "described as far as its header goes. A directory, lmdb:DIR or mem: "
-        "is a\n"
-        "store: all users are looked at.",
+        "described as far as its header goes. A filter of another system is "
+        "told by\n"
+        "its bytes, or by --dialect where they do not say it. A directory, "
+        "lmdb:DIR\n"
+        "or mem: is a store: all users are looked at.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -44,6 +44,9 @@ __attribute__((noreturn)) static void say_difference(const struct target *a,
     if (p->kind != q->kind)
         fail("%s and %s differ in their kind: %s against %s", a->name, b->name,
              seen_kind_name(p->kind), seen_kind_name(q->kind));
+    if (a->dialect && b->dialect && strcmp(a->dialect, b->dialect) != 0)
+        fail("%s and %s differ in their dialect: %s against %s", a->name,
+             b->name, a->dialect, b->dialect);
     if (strcmp(f->hash, g->hash) != 0)
         fail("%s and %s differ in their hash: %s against %s%s", a->name,
              b->name, f->hash, g->hash,
@@ -167,7 +170,10 @@ static int run(char **operands, size_t n)
     }
     start_work(opt.quiet);
     seen_filter *all = merge(targets, n);
-    save_over(path, all, apart, was);
+    if (targets[0].dialect)
+        export_filter(path, all, targets[0].dialect);
+    else
+        save_over(path, all, apart, was);
     end_progress();
 
     seen_info info;
@@ -192,7 +198,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, secret_options, NULL};
+static const struct option *const groups[] = {options, dialect_options,
+                                              secret_options, NULL};
 
 const struct verb verb_merge = {
     .name = "merge",
@@ -205,7 +212,9 @@ const struct verb verb_merge = {
         "with the same -n and -p. Keyed filters can be merged only if they "
         "have\n"
         "the same secret: make them with the same --secret-file. Bitmaps are\n"
-        "merged below the largest of their bounds.",
+        "merged below the largest of their bounds. Filters of one dialect "
+        "give\n"
+        "one of that dialect.",
     .examples = examples,
     .options = groups,
     .run = run,

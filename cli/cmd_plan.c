@@ -3,6 +3,7 @@
  */
 #include "options.h"
 #include "output.h"
+#include "pack.h"
 #include "spec.h"
 #include "units.h"
 
@@ -13,8 +14,9 @@
 
 static struct {
     uint64_t items, bits, hashes, memory, last, window, generations;
-    double rate;
+    double rate, bits_per_key;
     seen_kind kind;
+    const char *dialect;
     bool json;
 } opt;
 
@@ -33,6 +35,10 @@ static const struct option options[] = {
      "a window of 500ms, 30m, 5d; -n keys come in one"},
     {0, "generations", "G", OPTION_COUNT, &opt.generations,
      "the steps in which a window forgets: 4"},
+    {0, "dialect", "D", OPTION_DIALECT, &opt.dialect,
+     "what another system would make of it: see seen dialects"},
+    {0, "bits-per-key", "B", OPTION_REAL, &opt.bits_per_key,
+     "bits for each key, where a dialect counts so"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -43,6 +49,7 @@ static const struct option options[] = {
 
 struct row {
     seen_kind kind;
+    const char *name;
     seen_plan plan;
     const char *problem; /* why there is no plan */
 };
@@ -87,7 +94,7 @@ static bool grows(seen_kind kind)
 
 static struct row plan_kind(seen_kind kind)
 {
-    struct row row = {.kind = kind};
+    struct row row = {.kind = kind, .name = seen_kind_name(kind)};
     seen_spec spec = {.kind = kind,
                       .items = opt.items,
                       .fpp = opt.rate,
@@ -108,6 +115,23 @@ static struct row plan_kind(seen_kind kind)
     return row;
 }
 
+/* As the system itself would size it. */
+static struct row plan_dialect(void)
+{
+    struct row row = {.kind = SEEN_FOREIGN, .name = opt.dialect};
+    seen_spec spec = {.dialect = unpacked_name(opt.dialect),
+                      .items = opt.items,
+                      .fpp = opt.rate,
+                      .bits = opt.bits,
+                      .hashes = (uint32_t)opt.hashes,
+                      .bits_per_key = opt.bits_per_key};
+    row.problem = seen_plan_problem(&spec);
+    if (!row.problem && !spec.items)
+        row.problem = "items is needed to tell a rate";
+    if (!row.problem) seen_plan_for(&spec, &row.plan);
+    return row;
+}
+
 /* A bitmap answers another question, by a bound instead of -n and -p, and so
  * does a window: they are planned for those who ask for them. */
 static bool wanted(seen_kind kind)
@@ -119,6 +143,10 @@ static bool wanted(seen_kind kind)
 static size_t plan_all(struct row *rows)
 {
     size_t n = 0;
+    if (opt.dialect) {
+        rows[0] = plan_dialect();
+        return 1;
+    }
     for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < MOST_KINDS; i++)
         if (wanted(seen_kind_at(i))) rows[n++] = plan_kind(seen_kind_at(i));
     return n;
@@ -150,7 +178,7 @@ static void print_table(const struct row *rows, size_t n)
            "rate at 1x / 2x / 4x the keys");
     for (size_t i = 0; i < n; i++) {
         const seen_plan *p = &rows[i].plan;
-        printf("%-8s ", seen_kind_name(rows[i].kind));
+        printf("%-8s ", rows[i].name);
         if (rows[i].problem) {
             printf("%s\n", in_options(rows[i].problem, bits_option()));
             continue;
@@ -179,7 +207,7 @@ static void print_plot(const seen_plan *p)
         rate[x] = log10(rate_at(p, 4.0 * fmax(x, 0.1) / (width - 1)));
     }
     printf("\nrate as keys come in, %s (| = planned)\n",
-           seen_kind_name(p->kind));
+           opt.dialect ? opt.dialect : seen_kind_name(p->kind));
     for (int y = height - 1; y >= 0; y--) {
         double at = low + (high - low) * y / (height - 1);
         double step = (high - low) / (height - 1);
@@ -205,6 +233,7 @@ static void print_json(const struct row *rows, size_t n)
         const seen_plan *p = &rows[i].plan;
         json_open(&j, NULL, '{');
         json_text(&j, "kind", seen_kind_name(rows[i].kind));
+        if (opt.dialect) json_text(&j, "dialect", opt.dialect);
         if (rows[i].problem) {
             json_text(&j, "problem", rows[i].problem);
             json_close(&j, '}');
@@ -261,6 +290,10 @@ static int run(char **operands, size_t n)
         opt.kind = SEEN_WINDOW;
     }
 
+    if (opt.dialect && opt.kind != SEEN_ANY)
+        fail("--dialect and --kind exclude each other");
+    if (opt.bits_per_key > 0 && !opt.dialect)
+        fail("--bits-per-key goes with --dialect; otherwise give -p or --bits");
     struct row rows[MOST_KINDS];
     size_t kinds = plan_all(rows);
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
@@ -289,6 +322,8 @@ static const char *const examples[] = {
     "how many keys fit into a gigabyte, for scripts",
     "seen plan --window 30d -n 5M -p 0.1%",
     "a window that forgets after 30 days, for 5 million keys a month",
+    "seen plan --dialect gozero -n 1e6",
+    "what go-zero advises for a million keys",
     NULL,
 };
 

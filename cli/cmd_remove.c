@@ -25,8 +25,7 @@ static struct target target;
 static size_t remove_them(struct job *job)
 {
     struct chunk *c = &job->chunk;
-    seen_status s = seen_filter_store_remove_many(target.store, c->keys, c->n,
-                                                  job->answers);
+    seen_status s = remove_from_target(&target, c->keys, c->n, job->answers);
     if (s == SEEN_OK) return c->n;
     blame_target(&target, s, c);
     return 0;
@@ -41,7 +40,14 @@ static void close_file(void)
 static void must_forget(void)
 {
     seen_kind kind = target.facts.plan.kind;
+    seen_dialect_facts facts;
     if (kind == SEEN_CUCKOO || kind == SEEN_BITMAP) return;
+    if (target.dialect && seen_dialect_named(target.dialect, &facts) &&
+        facts.can & SEEN_CAN_REMOVE)
+        return;
+    if (target.dialect)
+        fail("%s: %s filters cannot forget single keys", target.name,
+             target.dialect);
     fail("%s: is of kind %s, which cannot forget single keys; kinds cuckoo and "
          "bitmap can",
          target.name, seen_kind_name(kind));
@@ -106,8 +112,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, key_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {
+    options, key_options, dialect_options, secret_options, NULL};
 
 const struct verb verb_remove = {
     .name = "remove",

@@ -143,6 +143,9 @@ static void make_filter(seen_spec spec)
 static void continue_state(const seen_spec *spec)
 {
     const seen_facts *file = &state.facts;
+    if (file->plan.kind == SEEN_FOREIGN)
+        fail("%s: is a filter of another system, which cannot be a state",
+             opt.state);
     if (file->plan.kind == SEEN_FUSE)
         fail("%s: is of kind fuse, which takes no new keys", opt.state);
     if (file->plan.kind == SEEN_SET && bloom_wanted())

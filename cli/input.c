@@ -43,6 +43,9 @@ const struct option key_options[] = {
      "keys are written in hex; - alone is the empty key"},
     {0, "u64", NULL, OPTION_FLAG, &key_format.u64,
      "keys are decimal numbers: 8 bytes little-endian"},
+    {0, "key-type", "TYPE", OPTION_TEXT, &key_format.type,
+     "what a dialect hashes of a key: bytes (the default), utf8,\n"
+     "utf16, i32, i64"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -104,8 +107,51 @@ static void parse_fields(const char *list)
     }
 }
 
+enum key_type {
+    KEY_BYTES,
+    KEY_UTF16,
+    KEY_I32,
+    KEY_I64
+};
+
+static enum key_type key_type;
+
+static void parse_key_type(const char *text)
+{
+    static const struct {
+        const char *name;
+        enum key_type type;
+    } types[] = {{"bytes", KEY_BYTES},
+                 {"utf8", KEY_BYTES}, /* which lines are */
+                 {"utf16", KEY_UTF16},
+                 {"i32", KEY_I32},
+                 {"i64", KEY_I64}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, text) == 0) {
+            key_type = types[i].type;
+            return;
+        }
+    fail("--key-type %s: expected bytes, utf8, utf16, i32 or i64", text);
+}
+
+void keys_for_dialect(const char *dialect)
+{
+    seen_dialect_facts facts;
+    key_format.big =
+        seen_dialect_named(dialect, &facts) && facts.can & SEEN_INT_BIG;
+}
+
 void check_key_format(void)
 {
+    if (key_format.type) parse_key_type(key_format.type);
+    if (key_type != KEY_BYTES &&
+        (key_format.u64 || key_format.fields || key_format.fold))
+        fail("--key-type %s takes the whole line: it goes with none of --u64, "
+             "-f and -i",
+             key_format.type);
+    if (key_format.hex && (key_type == KEY_I32 || key_type == KEY_I64))
+        fail("--key-type %s means decimal numbers: leave out --hex",
+             key_format.type);
     if (key_format.hex && key_format.u64)
         fail("--hex and --u64 exclude each other");
     if (key_format.hex + key_format.u64 &&
@@ -121,7 +167,7 @@ void check_key_format(void)
 static bool keys_are_text(void)
 {
     return !key_format.hex && !key_format.u64 && !key_format.fold &&
-           !key_format.fields;
+           !key_format.fields && key_type == KEY_BYTES;
 }
 
 /* ---- Lines to keys ------------------------------------------------------ */
@@ -170,6 +216,69 @@ static size_t decode_u64(seen_key line, uint8_t *to, const char **bad)
     for (int i = 0; i < 8; i++)
         to[i] = (uint8_t)(value >> (8 * i));
     return 8;
+}
+
+static size_t put_number(uint64_t value, size_t width, uint8_t *to)
+{
+    for (size_t i = 0; i < width; i++)
+        to[key_format.big ? width - 1 - i : i] = (uint8_t)(value >> (8 * i));
+    return width;
+}
+
+/* With a sign, as the integers of Java, Go and Parquet. */
+static size_t decode_integer(seen_key line, uint8_t *to, const char **bad)
+{
+    const char *c = line.data;
+    bool wide = key_type == KEY_I64, minus = line.len > 0 && *c == '-';
+    uint64_t most = (wide ? (uint64_t)INT64_MAX : INT32_MAX) + minus;
+    uint64_t value = 0;
+    bool fits = line.len > minus;
+    for (size_t i = minus; i < line.len && fits; i++) {
+        uint64_t digit = (uint64_t)(c[i] - '0');
+        fits = c[i] >= '0' && c[i] <= '9' && digit <= most &&
+               value <= (most - digit) / 10;
+        value = value * 10 + digit;
+    }
+    if (!fits)
+        *bad = wide ? "expected a decimal number of 64 bits, with sign"
+                    : "expected a decimal number of 32 bits, with sign";
+    return put_number(minus ? -value : value, wide ? 8 : 4, to);
+}
+
+/* One character of UTF-8; 0 bytes: there is none. */
+static size_t decode_utf8(const uint8_t *c, size_t len, uint32_t *out)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = *c < 0x80 ? 1 : *c >> 5 == 6 ? 2 : *c >> 4 == 14 ? 3 : 4;
+    if (n == 4 && *c >> 3 != 30) return 0;
+    if (n > len) return 0;
+    *out = n == 1 ? *c : *c & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (c[i] >> 6 != 2) return 0;
+        *out = *out << 6 | (c[i] & 0x3f);
+    }
+    bool surrogate = *out >= 0xd800 && *out < 0xe000;
+    return *out < least[n] || *out > 0x10ffff || surrogate ? 0 : n;
+}
+
+static size_t to_utf16(const uint8_t *c, size_t len, uint8_t *to,
+                       const char **bad)
+{
+    size_t out = 0;
+    for (size_t n; len > 0; c += n, len -= n) {
+        uint32_t point = 0;
+        n = decode_utf8(c, len, &point);
+        if (n == 0) {
+            *bad = "expected UTF-8";
+            return 0;
+        }
+        if (point >= 0x10000) {
+            out += put_number(0xd800 + ((point - 0x10000) >> 10), 2, to + out);
+            point = 0xdc00 + ((point - 0x10000) & 0x3ff);
+        }
+        out += put_number(point, 2, to + out);
+    }
+    return out;
 }
 
 /* Bytes of a key, in lower case with -i. */
@@ -230,11 +339,20 @@ static size_t room_for(seen_key line)
 {
     /* Every byte could be a delimiter; that makes one field more. */
     size_t fields = line.len + 1 < most_fields ? line.len + 1 : most_fields;
-    return line.len + 8 * (key_format.fields ? fields : 1);
+    size_t text = key_type == KEY_UTF16 ? 3 * line.len : line.len;
+    return text + 8 * (key_format.fields ? fields : 1);
 }
 
 static size_t make_key(seen_key line, uint8_t *to, const char **bad)
 {
+    if (key_type == KEY_I32 || key_type == KEY_I64)
+        return decode_integer(line, to, bad);
+    if (key_type == KEY_UTF16 && key_format.hex) {
+        uint8_t *text = to + 2 * line.len; /* behind what it becomes */
+        size_t len = decode_hex(line, text, bad);
+        return *bad ? 0 : to_utf16(text, len, to, bad);
+    }
+    if (key_type == KEY_UTF16) return to_utf16(line.data, line.len, to, bad);
     if (key_format.hex) return decode_hex(line, to, bad);
     if (key_format.u64) return decode_u64(line, to, bad);
     if (key_format.fields) return pick_fields(line, to);

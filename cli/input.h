@@ -34,6 +34,8 @@ struct key_format {
     bool fold;          /* -i: ASCII letters to lower case */
     const char *fields; /* -f: list as given, or NULL */
     const char *delim;  /* -t */
+    const char *type;   /* --key-type: as given, or NULL */
+    bool big;           /* its integers have their high byte first */
     bool users;         /* lines are a user, a tab, and what makes the key */
     enum whole whole;
 };
@@ -43,6 +45,9 @@ extern struct key_format key_format;
 /* Rows for the verbs that read keys, and what must be true of them together;
  * check_key_format() fails the program otherwise. */
 extern const struct option key_options[];
+
+/* The filter is of this dialect, which may have a byte order of its own. */
+void keys_for_dialect(const char *dialect);
 void check_key_format(void);
 
 /* ---- Chunks ------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "output.h"
+#include "pack.h"
 #include "units.h"
 
 #include <seen.h>
@@ -71,6 +72,20 @@ static const char *parse_kind(const char *text, seen_kind *kind)
     return expected;
 }
 
+static const char *parse_dialect(const char *text, const char **name)
+{
+    static char expected[512];
+    *name = text;
+    if (seen_dialect_named(unpacked_name(text), NULL)) return NULL;
+    seen_dialect_facts facts;
+    size_t len = (size_t)snprintf(expected, sizeof expected, "a dialect:");
+    for (size_t i = 0; seen_dialect_at(i, &facts); i++)
+        len += (size_t)snprintf(expected + len, sizeof expected - len, "%s%s",
+                                i ? ", " : " ", facts.name);
+    snprintf(expected + len, sizeof expected - len, ", dcso-gzip");
+    return expected;
+}
+
 static void store(const struct option *o, const char *shown, const char *text)
 {
     const char *expected = NULL;
@@ -92,6 +107,12 @@ static void store(const struct option *o, const char *shown, const char *text)
         break;
     case OPTION_KIND:
         expected = parse_kind(text, o->to);
+        break;
+    case OPTION_REAL:
+        expected = parse_real(text, o->to);
+        break;
+    case OPTION_DIALECT:
+        expected = parse_dialect(text, o->to);
         break;
     case OPTION_TEXT:
         *(const char **)o->to = text;

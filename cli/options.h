@@ -10,13 +10,15 @@
 #include <stddef.h>
 
 enum option_type {
-    OPTION_FLAG,  /* bool */
-    OPTION_COUNT, /* uint64_t; 0 = not given */
-    OPTION_SIZE,  /* uint64_t bytes; 0 = not given */
-    OPTION_RATE,  /* double; 0 = not given */
-    OPTION_TIME,  /* uint64_t milliseconds; 0 = not given */
-    OPTION_KIND,  /* seen_kind; SEEN_ANY = not given */
-    OPTION_TEXT   /* const char *; NULL = not given */
+    OPTION_FLAG,    /* bool */
+    OPTION_COUNT,   /* uint64_t; 0 = not given */
+    OPTION_SIZE,    /* uint64_t bytes; 0 = not given */
+    OPTION_RATE,    /* double; 0 = not given */
+    OPTION_TIME,    /* uint64_t milliseconds; 0 = not given */
+    OPTION_KIND,    /* seen_kind; SEEN_ANY = not given */
+    OPTION_REAL,    /* double; 0 = not given */
+    OPTION_DIALECT, /* const char *, the name of one; NULL = not given */
+    OPTION_TEXT     /* const char *; NULL = not given */
 };
 
 struct option {

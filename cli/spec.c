@@ -2,6 +2,7 @@
 #include "spec.h"
 
 #include "output.h"
+#include "pack.h"
 #include "units.h"
 
 #include <ctype.h>
@@ -23,10 +24,35 @@ const struct option secret_options[] = {
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
+#define DIALECT_ROW                                                            \
+    {                                                                          \
+        0, "dialect", "D", OPTION_DIALECT, &wish.dialect,                      \
+            "a filter of another system: see seen dialects"                    \
+    }
+
+#define PER_KEY_ROW                                                            \
+    {                                                                          \
+        0, "bits-per-key", "B", OPTION_REAL, &wish.bits_per_key,               \
+            "bits for each key, where a dialect counts so"                     \
+    }
+
+const struct option dialect_options[] = {
+    DIALECT_ROW,
+    {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items,
+     "for a dialect that does not say it: keys it was made for"},
+    {'p', NULL, "RATE", OPTION_RATE, &wish.rate, "... and the rate"},
+    {0, "bits", "M", OPTION_COUNT, &wish.bits, "... its bits"},
+    {0, "hashes", "K", OPTION_COUNT, &wish.hashes, "... bits set per key"},
+    PER_KEY_ROW,
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
 const struct option wish_options[] = {
     {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items, "keys to hold: 1e9, 10M"},
     {'p', NULL, "RATE", OPTION_RATE, &wish.rate,
      "false-positive rate: 0.1% (the default), 1e-6, 1/1000"},
+    DIALECT_ROW,
+    PER_KEY_ROW,
     {0, "kind", "KIND", OPTION_KIND, &wish.kind,
      "blocked (the default), or another one of seen plan"},
     {0, "bits", "M", OPTION_COUNT, &wish.bits,
@@ -46,7 +72,17 @@ bool wish_given(void)
 {
     return wish.items || wish.bits || wish.hashes || wish.memory || wish.last ||
            wish.window_ms || wish.rate > 0 || wish.kind != SEEN_ANY ||
-           wish.keyed;
+           wish.keyed || wish.dialect || wish.bits_per_key > 0;
+}
+
+seen_spec told_spec(void)
+{
+    if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
+    return (seen_spec){.items = wish.items,
+                       .fpp = wish.rate,
+                       .bits = wish.bits,
+                       .hashes = (uint32_t)wish.hashes,
+                       .bits_per_key = wish.bits_per_key};
 }
 
 seen_spec wished_spec(void)
@@ -58,7 +94,11 @@ seen_spec wished_spec(void)
                       .bits = wish.bits,
                       .hashes = (uint32_t)wish.hashes,
                       .last = wish.last,
-                      .window_ms = wish.window_ms};
+                      .window_ms = wish.window_ms,
+                      .dialect = unpacked_name(wish.dialect),
+                      .bits_per_key = wish.bits_per_key};
+    if (wish.dialect && wish.keyed)
+        fail("--keyed: filters of other systems have no secret");
     if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
         spec.fpp = DEFAULT_RATE;
     return spec;
@@ -156,7 +196,8 @@ static const char *option_for(const char *word, size_t len,
                  {"flags", "--keyed"},
                  {"last", "--last"},
                  {"window_ms", "--window"},
-                 {"generations", "--generations"}};
+                 {"generations", "--generations"},
+                 {"bits_per_key", "--bits-per-key"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].field) == len &&
             memcmp(names[i].field, word, len) == 0)

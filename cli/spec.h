@@ -18,6 +18,8 @@ struct wish {
     seen_kind kind;
     bool keyed;
     const char *secret_file;
+    const char *dialect;
+    double bits_per_key;
 };
 
 extern struct wish wish;
@@ -25,6 +27,11 @@ extern struct wish wish;
 /* Rows for verbs that make filters, and for those that only open them. */
 extern const struct option wish_options[];
 extern const struct option secret_options[];
+
+/* For verbs that open filters of other systems: which, and what their bytes do
+ * not say. */
+extern const struct option dialect_options[];
+seen_spec told_spec(void);
 
 /* The rate where -p is not given. */
 #define DEFAULT_RATE 0.001

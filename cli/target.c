@@ -3,6 +3,7 @@
 
 #include "target.h"
 
+#include "foreign.h"
 #include "memory.h"
 #include "output.h"
 #include "secret.h"
@@ -91,7 +92,6 @@ void *read_stdin(size_t *len)
 
 static seen_status look_at_stdin(struct target *t)
 {
-    t->bytes = read_stdin(&t->len);
     seen_status status = seen_look(t->bytes, t->len, &t->facts);
     const char *why = t->len == 0              ? "is empty: expected a filter"
                       : status == SEEN_CORRUPT ? "is not a filter, or damaged"
@@ -106,12 +106,22 @@ bool find_target(struct target *t, const char *name)
     *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
     if (strstr(name, "://"))
         fail("%s: servers are not supported yet: expected a filter file", name);
-    if (!is_stdin(name)) t->path = real_name(name);
+    if (!is_stdin(name))
+        t->path = real_name(name);
+    else
+        t->bytes = read_stdin(&t->len);
+    if (find_foreign(t)) return true;
     seen_status status = t->path
                              ? seen_file_look(t->path, &t->facts, &t->report)
                              : look_at_stdin(t);
     if (status == SEEN_ABSENT) return false;
+    if (status == SEEN_CORRUPT && t->unknown)
+        fail("%s: %s (if another system wrote it, say which: --dialect)",
+             t->name, t->report.problem);
     if (status != SEEN_OK) fail("%s: %s", t->name, t->report.problem);
+    if (wish.dialect && t->facts.plan.kind != SEEN_FOREIGN)
+        fail("%s: is a filter of ours, of kind %s: leave out --dialect",
+             t->name, seen_kind_name(t->facts.plan.kind));
     if (t->facts.plan.kind == SEEN_BITMAP && !key_format.hex)
         key_format.u64 = true;
     return true;
@@ -172,7 +182,9 @@ void advance_target(struct target *t)
 
 void read_target(struct target *t)
 {
-    if (t->path)
+    if (t->dialect)
+        t->filter = t->loaded;
+    else if (t->path)
         open_store(t, &(seen_store_options){.secret = given_secret()});
     else
         load_stdin(t);
@@ -204,11 +216,43 @@ void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create)
 {
     if (!t->path) fail("stdin can only be read: expected a filter file");
-    if (create)
+    if (create && create->dialect)
+        create_foreign(t, create);
+    else if (t->dialect)
+        change_foreign(t);
+    else if (!create && t->facts.plan.kind == SEEN_FOREIGN)
+        load_container(t);
+    else if (create)
         create_target(t, mode, create);
     else
         open_store(
             t, &(seen_store_options){.mode = mode, .secret = given_secret()});
+}
+
+seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
+                          bool *before, size_t *done)
+{
+    if (t->store)
+        return seen_filter_store_visit_many(t->store, keys, n, before, done);
+    if (t->counts) memset(before, false, n);
+    seen_status status =
+        seen_visit_many(t->loaded, keys, n, t->counts ? NULL : before, done);
+    t->changed |= *done > 0;
+    return status;
+}
+
+seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
+                               bool *removed)
+{
+    if (t->store)
+        return seen_filter_store_remove_many(t->store, keys, n, removed);
+    for (size_t i = 0; i < n; i++) {
+        seen_status status = seen_remove(t->loaded, keys[i].data, keys[i].len);
+        if (status != SEEN_OK && status != SEEN_ABSENT) return status;
+        removed[i] = status == SEEN_OK;
+        t->changed |= removed[i];
+    }
+    return SEEN_OK;
 }
 
 void blame_target(struct target *t, seen_status status, struct chunk *c)
@@ -219,6 +263,9 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
                  strerror(errno));
     } else if (status == SEEN_INVALID && t->facts.plan.kind == SEEN_BITMAP) {
         c->bad = "is not below the bound of this bitmap";
+    } else if (status == SEEN_UNSUPPORTED && t->dialect) {
+        c->bad = "cannot be added: this filter answers maybe to everything, or "
+                 "was made for no keys";
     } else {
         c->bad = seen_strerror(status);
     }
@@ -230,7 +277,7 @@ void close_target(struct target *t)
     if (status != SEEN_OK && !t->failed)
         fail("%s: %s", t->name,
              status == SEEN_IO ? strerror(errno) : seen_strerror(status));
-    seen_free(t->loaded);
+    close_foreign(t);
     free(t->bytes);
     free(t->path);
 }
@@ -276,6 +323,22 @@ static void save_to_stdout(const seen_filter *f, uint32_t flags)
     status = seen_save(f, flags, bytes, len, &len);
     if (status != SEEN_OK) fail("filter: %s", seen_strerror(status));
     write_all(bytes, len);
+    free(bytes);
+}
+
+void export_filter(const char *path, const seen_filter *f, const char *dialect)
+{
+    size_t len;
+    seen_store_report report;
+    void *bytes = foreign_bytes(path ? path : "stdout", f, dialect, &len);
+    if (!path) {
+        write_all(bytes, len);
+    } else {
+        char *real = real_name(path);
+        if (seen_file_write(real, bytes, len, &report) != SEEN_OK)
+            fail("%s: %s", path, report.problem);
+        free(real);
+    }
     free(bytes);
 }
 

@@ -26,6 +26,12 @@ struct target {
     seen_filter *loaded;      /* from stdin */
     seen_store_report report; /* of opening it */
     bool failed;              /* a change did not reach the disk */
+    const char *dialect;      /* another system's file: its dialect */
+    bool unknown;             /* neither that nor a container of ours */
+    bool packed;              /* it was, or shall be, in gzip */
+    bool mapped;              /* bytes are the file itself */
+    bool counts;              /* a key that comes twice is in twice */
+    bool changed;             /* to be written as a whole when it is closed */
 };
 
 /* false: there is no such file, or it is no filter; t->report says why. Keys
@@ -42,6 +48,12 @@ void write_target(struct target *t, seen_store_mode mode,
  * since 1970. Other kinds do not care. */
 uint64_t clock_ms(void);
 void advance_target(struct target *t);
+
+/* Add keys to a target that was opened to be changed; as the calls of seen.h. */
+seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
+                          bool *before, size_t *done);
+seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
+                               bool *removed);
 
 /* Why the next line could not be dealt with, for an ask() of flow.h. */
 void blame_target(struct target *t, seen_status status, struct chunk *c);
@@ -72,6 +84,9 @@ const char *output_path(const char *name);
 
 /* Write a filter there. */
 void save_filter(const char *path, const seen_filter *f, bool secret_apart);
+
+/* The same in another system's format. */
+void export_filter(const char *path, const seen_filter *f, const char *dialect);
 
 /* Is the target this file? */
 bool target_is(const struct target *t, const char *path);

@@ -120,6 +120,16 @@ const char *parse_rate(const char *text, double *out)
     return NULL;
 }
 
+const char *parse_real(const char *text, double *out)
+{
+    double value;
+    const char *rest;
+    if (!number(text, &value, &rest) || *rest || !(value > 0 && value < 1e300))
+        return "a number above 0, such as 10 or 9.9";
+    *out = value;
+    return NULL;
+}
+
 const char *parse_time(const char *text, uint64_t *out)
 {
     static const char *const expected =

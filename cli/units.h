@@ -19,6 +19,9 @@ const char *parse_size(const char *text, uint64_t *out);
 /* A probability above 0 and below 1: 0.01, 1e-6, 0.1%, 1/1000. */
 const char *parse_rate(const char *text, double *out);
 
+/* Any number above 0: 10, 9.9. */
+const char *parse_real(const char *text, double *out);
+
 /* Milliseconds, at least 1: 500ms, 30s, 30m, 12h, 5d, 2w. */
 const char *parse_time(const char *text, uint64_t *out);
 

@@ -95,8 +95,10 @@ typedef enum seen_kind {
                           the last so many milliseconds; see seen_advance() */
     SEEN_SET = 7,      /* growing set of 64-bit fingerprints; practically exact,
                          needs to know neither `items` nor `fpp` */
-    SEEN_BITMAP = 8    /* exact set of integers below `bits`, one bit each: the
+    SEEN_BITMAP = 8,   /* exact set of integers below `bits`, one bit each: the
                          keys of seen_add_u64(), see "Integers" below */
+    SEEN_FOREIGN = 9   /* a filter of another system: see "Dialects" below. Made
+                         by naming a dialect, not by naming this */
 } seen_kind;
 
 /* seen_spec.flags */
@@ -142,7 +144,12 @@ typedef struct seen_spec {
      * come in bursts, give both, and a `last` above what a window brings. */
     uint64_t last;
     uint64_t window_ms;
-    uint64_t reserved[6];
+
+    /* A filter of another system, sized by its own formulas: its name, and what
+     * those formulas want instead of fpp or bits, where they want it. */
+    const char *dialect;
+    double bits_per_key;
+    uint64_t reserved[4];
 } seen_spec;
 
 typedef struct seen_plan {
@@ -371,7 +378,11 @@ typedef struct seen_info {
                           counts a key in each generation that has it */
     double fpp_now;    /* the rate of the bits as they are now; for a window
                           that holds a key twice, at most */
-    uint64_t reserved[8];
+    const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
+    uint32_t links;      /* SEEN_FOREIGN: arrays of bits in its chain */
+    bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
+                            not estimated from the bits */
+    uint64_t reserved[6];
 } seen_info;
 
 /* Reads every bit: takes time in proportion to the size of the filter. */
@@ -419,6 +430,71 @@ typedef struct seen_facts {
 
 /* Reads what lies before the payload, and needs no secret. */
 SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
+
+/* ---- Dialects: the filters of other systems, byte for byte --------------- */
+
+/*
+ * Go, Java, Rust, C++ and Redis systems have Bloom filters that only they can
+ * read. Here they are ordinary filters: imported they answer as the original
+ * does, false positives included; made with seen_spec.dialect they are, key for
+ * key, what the original would have made; exported they are its bytes.
+ *
+ *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len);
+ *
+ * Keys are the bytes that the original hashes. Hashes are its own business: the
+ * calls above that take a seen_hash answer "maybe" to all, and add nothing. What
+ * the original promises to nobody is not promised here: none of them is safe
+ * against chosen keys. docs/DIALECTS.md has a section for each.
+ */
+#define SEEN_CAN_ADD    1u  /* keys can be added to what was imported */
+#define SEEN_CAN_REMOVE 2u  /* and removed */
+#define SEEN_CAN_SNIFF  4u  /* its bytes say what they are: seen_sniff() */
+#define SEEN_CAN_VIEW   8u  /* it can be used where it lies */
+#define SEEN_INT_BIG    16u /* integer keys are big-endian, not little-endian */
+
+typedef struct seen_dialect_facts {
+    const char *name;
+    const char *system;   /* what writes it */
+    const char *hash;     /* that it reads keys with */
+    const char *needs;    /* fields of the spec that its bytes do not carry, as
+                             seen_import() needs them; NULL: none */
+    const char *weakness; /* what to know about it */
+    uint32_t can;
+    uint64_t reserved[4];
+} seen_dialect_facts;
+
+/* The dialects of this build: index 0, 1, ... until it says false. */
+SEEN_API bool seen_dialect_at(size_t index, seen_dialect_facts *facts);
+SEEN_API bool seen_dialect_named(const char *name, seen_dialect_facts *facts);
+
+/* Names of the dialects that these bytes fit, at most `cap` of them; how many
+ * there are in all. Two or more: do not guess, ask. Dialects that write the same
+ * bytes are one, under the name of the first. */
+SEEN_API size_t seen_sniff(const void *buf, size_t len, const char **names,
+                           size_t cap);
+
+/* From its bytes. `spec` may be NULL; what is read of it is what facts.needs
+ * says, and limit and allocator. SEEN_ABSENT: no such dialect. SEEN_INVALID:
+ * the spec lacks something. seen_import_view() borrows `buf` until seen_free();
+ * SEEN_UNSUPPORTED where the bytes must be decoded first. */
+SEEN_API seen_status seen_import(seen_filter **f, const char *dialect,
+                                 const seen_spec *spec, const void *buf,
+                                 size_t len);
+SEEN_API seen_status seen_import_view(seen_filter **f, const char *dialect,
+                                      const seen_spec *spec, const void *buf,
+                                      size_t len);
+
+/* Why seen_import() would fail; NULL: it would not, for want of memory apart.
+ * Static storage. */
+SEEN_API const char *seen_import_problem(const char *dialect,
+                                         const seen_spec *spec, const void *buf,
+                                         size_t len);
+
+/* To bytes; `dialect` NULL: the filter's own. *len as for seen_save().
+ * SEEN_MISMATCH: the dialect finds the bits of a key elsewhere, so that only the
+ * keys themselves could make such a filter. */
+SEEN_API seen_status seen_export(const seen_filter *f, const char *dialect,
+                                 void *buf, size_t cap, size_t *len);
 
 /* ---- For string and integer keys ---------------------------------------- */
 

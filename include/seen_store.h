@@ -119,6 +119,11 @@ SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                          uint32_t flags, const seen_facts *was,
                                          seen_store_report *report);
 
+/* Write any bytes to `path`, beside it first, then renamed: for the filters of
+ * other systems, see seen_export(). */
+SEEN_API seen_status seen_file_write(const char *path, const void *bytes,
+                                     size_t len, seen_store_report *report);
+
 /* Compare every byte of a filter file with its checksums. */
 SEEN_API seen_status seen_file_verify(const char *path,
                                       seen_store_report *report);

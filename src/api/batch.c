@@ -58,10 +58,42 @@ static size_t next(struct stream *s, size_t done)
     return fill(s);
 }
 
+/* ---- Kinds that read keys: a hash is for the list only ------------------- */
+
+static void correct_foreign(const seen_filter *f, const seen_key *keys,
+                            size_t n, bool *answers)
+{
+    seen_hash hashes[CHUNK];
+    for (size_t at = 0, now; f->allowed && at < n; at += now) {
+        now = seen_min_size(CHUNK, n - at);
+        f->hash->many(f->secret, keys + at, now, hashes);
+        seen_allow_correct(f, keys + at, hashes, now, answers + at);
+    }
+}
+
+static seen_status visit_foreign(seen_filter *f, const seen_key *keys, size_t n,
+                                 bool *before, size_t *visited)
+{
+    size_t done = 0;
+    seen_status status =
+        f->frozen ? SEEN_UNSUPPORTED
+                  : f->ops->keys->visit_many(f, keys, n, before, &done);
+    if (before) correct_foreign(f, keys, done, before);
+    if (visited) *visited = done;
+    return status;
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
 void seen_maybe_many(const seen_filter *f, const seen_key *keys, size_t n,
                      bool *answers)
 {
     struct stream s;
+    if (f->ops->keys) {
+        f->ops->keys->maybe_many(f, keys, n, answers);
+        correct_foreign(f, keys, n, answers);
+        return;
+    }
     for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {
         f->ops->maybe_many(f, s.hashes, now, s.have - now, answers);
         if (f->allowed) seen_allow_correct(f, keys, s.hashes, now, answers);
@@ -75,6 +107,7 @@ seen_status seen_visit_many(seen_filter *f, const seen_key *keys, size_t n,
 {
     struct stream s;
     size_t total = 0;
+    if (f->ops->keys) return visit_foreign(f, keys, n, before, visited);
     seen_status status = f->frozen ? SEEN_UNSUPPORTED : SEEN_OK;
     if (f->frozen) n = 0;
     for (size_t now = start(&s, f, keys, n); now > 0; now = next(&s, now)) {

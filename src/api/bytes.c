@@ -1,9 +1,25 @@
-/* api/bytes.c - seen_save(), seen_load(), seen_view(): see dialect/native.c for
- * the format. */
+/*
+ * api/bytes.c - seen_save(), seen_load(), seen_view(): see dialect/native.c for
+ * the format.
+ *
+ * A filter of another system is put into our container as it is: its own bytes
+ * are the payload, and the state says what they are and what they do not say
+ * themselves. So its reader is the one that other bytes go through, too.
+ *
+ *     offset  size  state of a foreign filter
+ *     0       8     length of its bytes; zeros follow, up to a whole line
+ *     8       8     bits   ┐
+ *     16      8     items  ├ for dialects whose bytes do not say them
+ *     24      8     fpp    │
+ *     32      4     hashes ┘
+ *     36      4     1: the number of items was counted, 0: it is an estimate
+ *     40            name of the dialect
+ */
 #include "api/bytes.h"
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "dialect/dialect.h"
 #include "seen_allowlist.h"
 
 #include <string.h>
@@ -30,7 +46,38 @@ static seen_status save_list(const seen_filter *f, struct seen_saved *out)
 void seen_saved_free(struct seen_saved *s)
 {
     seen_release(&system_memory, s->listed, s->header.listed_len);
-    s->listed = NULL;
+    seen_release(&system_memory, s->whole, s->whole_len);
+    s->listed = s->whole = NULL;
+}
+
+#define FOREIGN_STATE 40
+
+static seen_status save_foreign(const seen_filter *f, struct seen_saved *out)
+{
+    const struct seen_foreign *own = seen_foreign_of(f);
+    const struct seen_link *first = &own->links[0];
+    const char *name = own->dialect->facts.name;
+    size_t len = 0;
+    seen_export(f, NULL, NULL, 0, &len);
+    out->whole_len = len ? len : 1; /* a payload cannot be empty */
+    out->whole = seen_alloc_zeroed(&system_memory, out->whole_len);
+    if (!out->whole) return SEEN_NOMEM;
+    seen_status status = seen_export(f, NULL, out->whole, len, &len);
+    if (status != SEEN_OK) return status;
+    out->parts[0] = (struct seen_part){out->whole, out->whole_len, false};
+    out->body.count = 1;
+
+    uint8_t *state = out->state;
+    memset(state, 0, FOREIGN_STATE);
+    seen_put_le64(state, len);
+    seen_put_le64(state + 8, own->count ? first->place.bits : 0);
+    seen_put_le64(state + 16, first->capacity);
+    seen_put_le_double(state + 24, first->fpp);
+    seen_put_le32(state + 32, own->count ? first->place.hashes : 0);
+    seen_put_le32(state + 36, own->counted);
+    memcpy(state + FOREIGN_STATE, name, strlen(name));
+    out->header.state_len = (uint32_t)(FOREIGN_STATE + strlen(name));
+    return SEEN_OK;
 }
 
 /* Concurrent adds count nothing on the way. */
@@ -46,7 +93,8 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
 {
     bool keyed = f->hash->keyed;
     struct seen_native *h = &out->header;
-    out->listed = NULL;
+    out->listed = out->whole = NULL;
+    out->whole_len = 0;
     if (flags & SEEN_NATIVE_APART && !keyed) return SEEN_INVALID;
     *h = (struct seen_native){.plan = f->plan,
                               .flags = flags | (keyed ? SEEN_NATIVE_KEYED : 0),
@@ -58,12 +106,14 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
 
     out->body =
         (struct seen_native_body){.state = out->state, .parts = out->parts};
+    seen_status status = SEEN_OK;
     if (f->ops->save_state)
         h->state_len = (uint32_t)f->ops->save_state(f, out->state);
-    while (out->body.count < SEEN_MAX_PARTS &&
+    if (f->plan.kind == SEEN_FOREIGN) status = save_foreign(f, out);
+    while (f->plan.kind != SEEN_FOREIGN && out->body.count < SEEN_MAX_PARTS &&
            f->ops->part(f, out->body.count, &out->parts[out->body.count]))
         out->body.count++;
-    seen_status status = save_list(f, out);
+    if (status == SEEN_OK) status = save_list(f, out);
     if (status == SEEN_OK && !seen_native_layout(h, &out->body))
         status = SEEN_INVALID;
     if (status != SEEN_OK) seen_saved_free(out);
@@ -206,11 +256,109 @@ static bool padding_ok(const seen_filter *f, const uint8_t *payload)
     return found == 0;
 }
 
+/* ---- Load: filters of other systems -------------------------------------- */
+
+/* What the state says: how many bytes of the payload, and how to read them. */
+static const struct seen_dialect *
+read_foreign_state(const uint8_t *buf, const struct seen_native *h,
+                   seen_spec *spec, uint64_t *len, bool *counted)
+{
+    const uint8_t *state =
+        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+    char name[32] = {0};
+    if (h->state_len <= FOREIGN_STATE ||
+        h->state_len >= FOREIGN_STATE + sizeof name)
+        return NULL;
+    memcpy(name, state + FOREIGN_STATE, h->state_len - FOREIGN_STATE);
+    *len = seen_get_le64(state);
+    uint32_t flag = seen_get_le32(state + 36);
+    *counted = flag == 1;
+    spec->bits = seen_get_le64(state + 8);
+    spec->items = seen_get_le64(state + 16);
+    spec->fpp = seen_get_le_double(state + 24);
+    spec->hashes = seen_get_le32(state + 32);
+    uint64_t room = h->payload_len;
+    bool fits = *len <= room && room - *len <= SEEN_LINE_SIZE - (*len != 0);
+    if (!fits || flag > 1 || strlen(name) != h->state_len - FOREIGN_STATE)
+        return NULL;
+    return seen_dialect_find(name);
+}
+
+/* As it was: what the container says and what its bytes say must agree. */
+static bool adopt(seen_filter *f, const struct seen_native *h,
+                  const seen_spec *spec, bool counted)
+{
+    struct seen_foreign *own = seen_foreign(f);
+    const struct seen_link *first = &own->links[0];
+    if (f->plan.bits != h->plan.bits || f->plan.hashes != h->plan.hashes ||
+        f->plan.width != h->plan.width ||
+        (own->counted && (!counted || f->items != h->items)))
+        return false;
+    if (own->count &&
+        (first->place.bits != spec->bits ||
+         first->place.hashes != spec->hashes || first->capacity != spec->items))
+        return false;
+    own->counted = counted;
+    f->items = h->items;
+    f->plan.items = h->plan.items;
+    f->plan.fpp = h->plan.fpp;
+    return true;
+}
+
+static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
+                                   const struct seen_native *h,
+                                   enum seen_restore_mode mode,
+                                   const seen_allocator *allocator)
+{
+    /* 1. The container. */
+    seen_spec spec = {.allocator = allocator};
+    uint64_t len, block;
+    bool counted;
+    seen_status status = seen_native_check_extra(buf, h);
+    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
+        status = seen_native_verify(buf, h, &block);
+    if (status != SEEN_OK) return status;
+    if (mode == SEEN_RESTORE_MAP) return SEEN_UNSUPPORTED;
+    const struct seen_dialect *d =
+        read_foreign_state(buf, h, &spec, &len, &counted);
+    if (!d || h->hash != &seen_hash_xxh3_64) return SEEN_CORRUPT;
+    const uint8_t *payload = buf + h->payload_offset;
+    for (uint64_t at = len; at < h->payload_len; at++)
+        if (payload[at]) return SEEN_CORRUPT;
+
+    /* 2. What is in it. */
+    seen_filter *f;
+    status = SEEN_UNSUPPORTED;
+    if (mode == SEEN_RESTORE_VIEW)
+        status =
+            seen_import_view(&f, d->facts.name, &spec, payload, (size_t)len);
+    if (status == SEEN_UNSUPPORTED) {
+        status = seen_import(&f, d->facts.name, &spec, payload, (size_t)len);
+        if (status == SEEN_OK) f->frozen = mode == SEEN_RESTORE_VIEW;
+    }
+    if (status == SEEN_NOMEM) return status;
+    if (status != SEEN_OK) return SEEN_CORRUPT;
+    status = adopt(f, h, &spec, counted) ? read_list(f, buf, h) : SEEN_CORRUPT;
+    if (status != SEEN_OK) {
+        seen_free(f);
+        return status;
+    }
+    *out = f;
+    return SEEN_OK;
+}
+
+/* ---- Load: all ----------------------------------------------------------- */
+
 seen_status seen_restore(seen_filter **out, const uint8_t *buf,
                          const struct seen_native *h,
                          enum seen_restore_mode mode, const uint8_t *secret,
                          const seen_allocator *allocator)
 {
+    if (h->plan.kind == SEEN_FOREIGN) {
+        bool given = secret && secret != seen_any_secret;
+        return given ? SEEN_MISMATCH
+                     : restore_foreign(out, buf, h, mode, allocator);
+    }
     /* 1. Everything that can be checked without memory. */
     seen_filter common;
     uint64_t block;

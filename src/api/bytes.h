@@ -12,6 +12,8 @@ struct seen_saved {
     struct seen_part parts[SEEN_MAX_PARTS];
     uint8_t state[SEEN_STATE_MAX];
     uint8_t *listed; /* of its own; NULL: no list */
+    uint8_t *whole;  /* of its own: the bytes of another system's filter */
+    uint64_t whole_len;
 };
 
 /* `flags`: those of the header that are up to the caller. SEEN_INVALID: larger

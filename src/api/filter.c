@@ -9,16 +9,14 @@
 #include "api/plan.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "filter/filter.h"
+#include "dialect/dialect.h"
 
 #include <string.h>
 
 /* ---- Life --------------------------------------------------------------- */
 
-/* A filter from the first `size` bytes of `pattern`, with an allocator of its
- * own, parts full of zeros and no list. */
-static seen_status make(seen_filter **out, const seen_filter *pattern,
-                        size_t size, const seen_allocator *allocator)
+seen_status seen_make_like(seen_filter **out, const seen_filter *pattern,
+                           size_t size, const seen_allocator *allocator)
 {
     seen_allocator a = seen_allocator_or_default(allocator);
     seen_filter *f = seen_alloc_zeroed(&a, pattern->ops->state_size);
@@ -41,6 +39,7 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
 {
     const char *problem;
     seen_filter pattern = {0};
+    if (spec && spec->dialect) return seen_make_foreign(f, spec);
     seen_status status = seen_plan_check(spec, &pattern.plan, &problem);
     if (status != SEEN_OK) return status;
 
@@ -52,7 +51,7 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
     pattern.limit = spec->limit;
     if (spec->key && !pattern.hash->plain) /* which reads no seed */
         memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
-    return make(f, &pattern, sizeof pattern, spec->allocator);
+    return seen_make_like(f, &pattern, sizeof pattern, spec->allocator);
 }
 
 seen_status seen_new(seen_filter **f, const seen_spec *spec)
@@ -77,7 +76,8 @@ seen_status seen_copy(seen_filter **copy, const seen_filter *f,
     if (allocator && (!allocator->alloc || !allocator->release))
         return SEEN_INVALID;
     seen_filter *made;
-    seen_status status = make(&made, f, f->ops->state_size, allocator);
+    seen_status status =
+        seen_make_like(&made, f, f->ops->state_size, allocator);
     if (status != SEEN_OK) return status;
     if (f->allowed) {
         status = seen_allowlist_copy(&made->allowed, f->allowed, allocator);
@@ -136,20 +136,41 @@ seen_status seen_visit_hashed(seen_filter *f, seen_hash hash, bool *before)
     return f->frozen ? SEEN_UNSUPPORTED : f->ops->visit(f, hash, before);
 }
 
+/* Where the kind reads keys, a hash is for the list only. */
+static bool correct_foreign(const seen_filter *f, const void *key, size_t len,
+                            bool maybe)
+{
+    if (!f->allowed) return maybe;
+    return seen_allow_corrected(f, key, len, seen_hash_key(f, key, len), maybe);
+}
+
 bool seen_maybe(const seen_filter *f, const void *key, size_t len)
 {
+    if (f->ops->keys)
+        return correct_foreign(f, key, len, f->ops->keys->maybe(f, key, len));
     seen_hash h = seen_hash_key(f, key, len);
     return seen_allow_corrected(f, key, len, h, seen_maybe_hashed(f, h));
 }
 
 seen_status seen_add(seen_filter *f, const void *key, size_t len)
 {
+    const struct seen_key_ops *keys = f->ops->keys;
+    bool before;
+    if (keys && f->frozen) return SEEN_UNSUPPORTED;
+    if (keys && keys->add) return keys->add(f, key, len);
+    if (keys) return keys->visit(f, key, len, &before);
     return seen_add_hashed(f, seen_hash_key(f, key, len));
 }
 
 seen_status seen_visit(seen_filter *f, const void *key, size_t len,
                        bool *before)
 {
+    if (f->ops->keys) {
+        if (f->frozen) return SEEN_UNSUPPORTED;
+        seen_status visited = f->ops->keys->visit(f, key, len, before);
+        if (visited == SEEN_OK) *before = correct_foreign(f, key, len, *before);
+        return visited;
+    }
     seen_hash h = seen_hash_key(f, key, len);
     seen_status status = seen_visit_hashed(f, h, before);
     if (status == SEEN_OK)
@@ -159,13 +180,21 @@ seen_status seen_visit(seen_filter *f, const void *key, size_t len,
 
 seen_status seen_remove(seen_filter *f, const void *key, size_t len)
 {
+    const struct seen_key_ops *keys = f->ops->keys;
+    if (keys)
+        return f->frozen || !keys->remove ? SEEN_UNSUPPORTED
+                                          : keys->remove(f, key, len);
     return seen_remove_hashed(f, seen_hash_key(f, key, len));
 }
 
 uint32_t seen_count(const seen_filter *f, const void *key, size_t len)
 {
-    seen_hash h = seen_hash_key(f, key, len);
-    uint32_t count = seen_count_hashed(f, h);
+    const struct seen_key_ops *keys = f->ops->keys;
+    seen_hash h = {0};
+    if (!keys || f->allowed) h = seen_hash_key(f, key, len);
+    uint32_t count = !keys         ? seen_count_hashed(f, h)
+                     : keys->count ? keys->count(f, key, len)
+                                   : keys->maybe(f, key, len);
     bool there = seen_allow_corrected(f, key, len, h, count > 0);
     return there ? count + !count : 0;
 }
@@ -248,5 +277,7 @@ void seen_info_of(const seen_filter *f, seen_info *info)
                         .capacity = f->plan.items,
                         .fpp = f->plan.fpp};
     f->ops->info(f, info);
+    if (info->kind == SEEN_FOREIGN)
+        info->dialect = seen_foreign_of(f)->dialect->facts.name;
     if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
 }

@@ -1,4 +1,5 @@
-/* api/make.h - seen_new() for any kind, also those that are built. */
+/* api/make.h - seen_new() for any kind, also those that are built and those of
+ * other systems. */
 #ifndef SEEN_API_MAKE_H
 #define SEEN_API_MAKE_H
 
@@ -6,5 +7,11 @@
 
 /* f is not NULL; `built`: keys will come through ops->build. */
 seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built);
+seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec);
+
+/* A filter from the first `size` bytes of `pattern`, with an allocator of its
+ * own, parts full of zeros and no list. */
+seen_status seen_make_like(seen_filter **out, const seen_filter *pattern,
+                           size_t size, const seen_allocator *allocator);
 
 #endif

@@ -3,6 +3,7 @@
 #include "seen.h"
 
 #include "api/plan.h"
+#include "dialect/dialect.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
 
@@ -43,6 +44,21 @@ static const char *misplaced(const seen_spec *spec,
     return spec->generations ? "generations is for windows" : NULL;
 }
 
+/* A dialect has its own formulas. */
+static seen_status plan_foreign(const seen_spec *spec, seen_plan *plan,
+                                const char **problem)
+{
+    struct seen_foreign shape;
+    seen_status status = seen_dialect_plan(spec, &shape, problem);
+    if (status != SEEN_OK) return status;
+    if (spec->limit && shape.common.plan.bytes > spec->limit) {
+        *problem = "limit is below the bytes that this filter needs";
+        return SEEN_INVALID;
+    }
+    *plan = shape.common.plan;
+    return SEEN_OK;
+}
+
 seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
                             const char **problem)
 {
@@ -50,6 +66,11 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
     if (!spec) return *problem = none, SEEN_INVALID;
     if ((*problem = insane(spec))) return SEEN_INVALID;
 
+    if (spec->dialect) return plan_foreign(spec, plan, problem);
+    if (spec->bits_per_key != 0) {
+        *problem = "bits_per_key is for some dialects: give fpp or bits";
+        return SEEN_INVALID;
+    }
     seen_kind kind = kind_for(spec);
     const struct seen_filter_ops *ops = seen_kinds_find(kind);
     if (!ops) {

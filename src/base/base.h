@@ -37,6 +37,12 @@ SEEN_INLINE uint32_t seen_ctz64(uint64_t x)
     return (uint32_t)__builtin_ctzll(x);
 }
 
+/* Zeros above the highest set bit; x != 0. */
+SEEN_INLINE uint32_t seen_clz64(uint64_t x)
+{
+    return (uint32_t)__builtin_clzll(x);
+}
+
 /*
  * Set bits of a word by parallel sums (Wegner 1960, in the form everyone
  * uses). Without -mpopcnt the builtin is a table look-up behind a call; this

@@ -26,6 +26,8 @@ const struct seen_filter_ops *seen_kinds_find(seen_kind kind)
         return &ops;
 #include "filter/kinds.def"
 #undef KIND
+    case SEEN_FOREIGN:
+        return &seen_foreign_ops;
     case SEEN_ANY:
         break;
     }

@@ -14,8 +14,9 @@
  * state holds no other pointers. (The allowlist is no business of a kind: it
  * overrules answers in the calls of seen.h.)
  *
- * All operations work on hashes: the calls of seen.h hash first, check
- * arguments, and may rely on `ops` for the rest.
+ * Operations work on hashes: the calls of seen.h hash first, check arguments,
+ * and may rely on `ops` for the rest. Filters of other systems read the keys
+ * themselves.
  */
 #ifndef SEEN_FILTER_H
 #define SEEN_FILTER_H
@@ -48,6 +49,22 @@ struct seen_part {
     bool words;   /* 64-bit numbers; otherwise bytes */
 };
 
+/* A kind that reads keys instead of hashes: these are then the way in, and the
+ * calls of its ops that take a hash are for those who have no key. `before` and
+ * `done` as there. NULL: cannot; 0 or 1. */
+struct seen_key_ops {
+    bool (*maybe)(const seen_filter *f, const void *key, size_t len);
+    seen_status (*visit)(seen_filter *f, const void *key, size_t len,
+                         bool *before);
+    seen_status (*add)(seen_filter *f, const void *key, size_t len);
+    seen_status (*remove)(seen_filter *f, const void *key, size_t len);
+    uint32_t (*count)(const seen_filter *f, const void *key, size_t len);
+    void (*maybe_many)(const seen_filter *f, const seen_key *keys, size_t n,
+                       bool *answers);
+    seen_status (*visit_many)(seen_filter *f, const seen_key *keys, size_t n,
+                              bool *before, size_t *done);
+};
+
 #define SEEN_MOST_TOUCHED 64
 
 #define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
@@ -60,6 +77,7 @@ struct seen_filter_ops {
     /* NULL: chosen by flags and plan. Otherwise keys are read by this one, and
      * the size of a filter is `bits`, whatever the number of keys. */
     const struct seen_hash_fn *hash;
+    const struct seen_key_ops *keys; /* NULL: hashes are all that it needs */
 
     /* Fill in the plan, all but kind, or return what is wrong with the spec.
      * Numbers are already known to be sane, each for itself. */
@@ -135,6 +153,9 @@ struct seen_filter_ops {
 #define KIND(constant, ops) extern const struct seen_filter_ops ops;
 #include "filter/kinds.def"
 #undef KIND
+
+/* Made by dialects, so it is no row. */
+extern const struct seen_filter_ops seen_foreign_ops;
 
 /* Row `index` of kinds.def, NULL past its end; the row of a kind, or NULL. */
 const struct seen_filter_ops *seen_kinds_at(size_t index);

@@ -49,25 +49,37 @@ SEEN_INLINE void rounds(struct state *s, uint32_t n)
     }
 }
 
+SEEN_INLINE struct state begin(const uint8_t secret[16])
+{
+    uint64_t k0 = seen_get_le64(secret), k1 = seen_get_le64(secret + 8);
+    return (struct state){k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
+                          k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+}
+
+SEEN_INLINE void take(struct state *s, uint64_t block, uint32_t c)
+{
+    s->v3 ^= block;
+    rounds(s, c);
+    s->v0 ^= block;
+}
+
+/* All of the key; `last` as seen_siphash_last() makes it. */
+SEEN_INLINE void take_key(struct state *s, const uint8_t *p, size_t len,
+                          uint64_t last, uint32_t c)
+{
+    for (; len >= 8; p += 8, len -= 8)
+        take(s, seen_get_le64(p), c);
+    take(s, last, c);
+}
+
 /* All of the key, and the mark of the 128-bit variant: another function
  * altogether. */
 SEEN_INLINE struct state absorb(const uint8_t secret[16], const uint8_t *p,
                                 size_t len, uint32_t c)
 {
-    uint64_t k0 = seen_get_le64(secret), k1 = seen_get_le64(secret + 8);
-    struct state s = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
-                      k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+    struct state s = begin(secret);
     s.v1 ^= 0xee;
-    const uint64_t last = seen_siphash_last(p, len);
-    for (; len >= 8; p += 8, len -= 8) {
-        uint64_t block = seen_get_le64(p);
-        s.v3 ^= block;
-        rounds(&s, c);
-        s.v0 ^= block;
-    }
-    s.v3 ^= last;
-    rounds(&s, c);
-    s.v0 ^= last;
+    take_key(&s, p, len, seen_siphash_last(p, len), c);
     s.v2 ^= 0xee;
     return s;
 }
@@ -91,6 +103,21 @@ seen_hash seen_siphash128(const uint8_t secret[16], const void *key, size_t len,
                           uint32_t block_rounds, uint32_t final_rounds)
 {
     return siphash(secret, key, len, block_rounds, final_rounds);
+}
+
+uint64_t seen_siphash64(const uint8_t secret[16], bool sized, const void *key,
+                        size_t len, uint32_t block_rounds,
+                        uint32_t final_rounds)
+{
+    struct state s = begin(secret);
+    uint64_t last = seen_siphash_last(key, len);
+    if (sized) { /* 8 bytes more, which its top byte counts, modulo 256 */
+        take(&s, len, block_rounds);
+        last += (uint64_t)8 << 56;
+    }
+    take_key(&s, key, len, last, block_rounds);
+    s.v2 ^= 0xff;
+    return squeeze(&s, final_rounds);
 }
 
 static seen_hash siphash13_one(const uint8_t secret[16], const void *key,

@@ -40,4 +40,10 @@ SEEN_INLINE uint64_t seen_siphash_last(const uint8_t *key, size_t len)
     return last;
 }
 
+/* The function of 64 bits, which is another one. `sized`: the length of the key,
+ * 8 bytes little-endian, is hashed before it, as Rust does with slices. */
+uint64_t seen_siphash64(const uint8_t secret[16], bool sized, const void *key,
+                        size_t len, uint32_t block_rounds,
+                        uint32_t final_rounds);
+
 #endif

@@ -821,10 +821,20 @@ static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
     return SEEN_OK;
 }
 
+/* A journal holds hashes, which mean nothing to a filter of another system. */
+static seen_status refuse_foreign(seen_store_report *r)
+{
+    return seen_report(
+        r, SEEN_UNSUPPORTED,
+        "a filter of another system is changed as a whole: load it, "
+        "change it, save it");
+}
+
 static seen_status open_to_write(seen_filter_store *s,
                                  const seen_store_options *options,
                                  seen_store_report *r)
 {
+    if (options->create && options->create->dialect) return refuse_foreign(r);
     seen_status status = open_locked(s->path, O_RDWR, 0, &s->fd);
     if (status == SEEN_ABSENT && options->create)
         status = create_file(s, options, r);
@@ -835,6 +845,8 @@ static seen_status open_to_write(seen_filter_store *s,
     if (status == SEEN_IO) return seen_report_io(r, "open");
     if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
     if (status == SEEN_OK) status = read_header(s, r);
+    if (status == SEEN_OK && s->header.plan.kind == SEEN_FOREIGN)
+        status = refuse_foreign(r);
     if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
         status = give_two_headers(s, options, r);
         if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 700 /* more than one growth of a young set */
+#define BATCH   700 /* more than one growth of a young set */
+#define FOREIGN 200 /* keys of the first link of a foreign chain */
 
 static struct test_alloc memory;
 static bool persistent;
@@ -87,6 +88,22 @@ static seen_bitmap *load_bitmap(const void *buf, size_t len)
         assert_int_equal(seen_bitmap_load(&b, buf, len, &memory.as), SEEN_OK);
     }
     return b;
+}
+
+static seen_filter *import(bool view, const char *dialect, const void *buf,
+                           size_t len)
+{
+    seen_filter *f = (seen_filter *)&memory;
+    seen_spec spec = {.items = FOREIGN, .fpp = 1e-8, .allocator = &memory.as};
+    uint64_t blocks = memory.blocks, failed = memory.failed;
+    seen_status (*call)(seen_filter **, const char *, const seen_spec *,
+                        const void *, size_t) =
+        view ? seen_import_view : seen_import;
+    if (refused(call(&f, dialect, &spec, buf, len), blocks, failed)) {
+        assert_ptr_equal(f, &memory);
+        assert_int_equal(call(&f, dialect, &spec, buf, len), SEEN_OK);
+    }
+    return f;
 }
 
 /* ---- Calls that change something ---------------------------------------- */
@@ -224,6 +241,32 @@ static void filters_of(seen_kind kind, uint32_t flags)
 }
 
 /* Integers below a bound, which rises. */
+/* Chains and lists, which grow with their key 201, chains again with 601. */
+static void foreign_filters(const char *dialect)
+{
+    seen_spec spec = {.dialect = dialect, .items = FOREIGN, .fpp = 1e-8};
+    seen_filter *f = new_filter(spec);
+    for (uint64_t i = 0; i < FOREIGN + 10; i++)
+        add(f, i);
+    seen_filter *copy = copy_filter(f);
+    const bool list = strcmp(dialect, "exposure-list") == 0;
+    if (!list) add_batch(f, BATCH); /* a list would grow twice in one */
+    static uint8_t bytes[1 << 16];
+    size_t len;
+    assert_int_equal(seen_export(copy, NULL, bytes, sizeof bytes, &len),
+                     SEEN_OK);
+    seen_filter *again = import(false, dialect, bytes, len);
+    assert_true(seen_equal(copy, again));
+    seen_free(again);
+    if (!list) { /* whose base64 cannot be used where it lies */
+        again = import(true, dialect, bytes, len);
+        assert_true(seen_equal(copy, again));
+        seen_free(again);
+    }
+    seen_free(copy);
+    seen_free(f);
+}
+
 static void bitmap_kind(void)
 {
     seen_filter *f = new_filter((seen_spec){.kind = SEEN_BITMAP, .bits = 1000});
@@ -369,6 +412,9 @@ static void script(void)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++)
             if (test_kind_can(kind, flags)) filters_of(kind, flags);
+    foreign_filters("redisbloom");
+    foreign_filters("valkey-bloom");
+    foreign_filters("exposure-list");
     bitmap_kind();
     bitmaps();
     allowlists();

@@ -1,4 +1,5 @@
 /* test_reduce.c - from a hash to a number below n. */
+#include "probe/modulo.h"
 #include "probe/reduce.h"
 
 #include "helpers/binomial.h"
@@ -76,6 +77,43 @@ static void choice_among_1000_is_unbiased(void **state)
     assert_between(chi, 800, test_chi_square_limit(LINES - 1));
 }
 
+static void remainders_are_exact(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(10);
+    static const uint64_t edges[] = {1,
+                                     2,
+                                     3,
+                                     64,
+                                     0x7fffffff,
+                                     0x80000000u,
+                                     0xffffffffu,
+                                     INT64_MAX,
+                                     (uint64_t)1 << 63,
+                                     UINT64_MAX,
+                                     UINT64_MAX - 58,
+                                     ((uint64_t)1 << 63) + 1};
+    const size_t n_edges = sizeof edges / sizeof *edges;
+    for (int i = 0; i < 100000; i++) {
+        uint64_t d = (test_next(&r) >> test_below(&r, 64)) | 1;
+        if ((size_t)i < n_edges) d = edges[i];
+        struct seen_modulo m = seen_modulo_of(d);
+        for (size_t j = 0; j < n_edges; j++)
+            assert_true(seen_modulo(edges[j], &m) == edges[j] % d &&
+                        seen_modulo32((uint32_t)edges[j], &m) ==
+                            (uint32_t)edges[j] % d);
+        for (int j = 0; j < 8; j++) {
+            uint64_t n = test_next(&r);
+            assert_true(seen_modulo(n, &m) == n % d);
+            n -= n % d; /* a multiple, and the number before it */
+            assert_true(seen_modulo(n, &m) == 0);
+            assert_true(seen_modulo(n - 1, &m) == (n - 1) % d);
+            assert_true(seen_modulo32((uint32_t)n, &m) == (uint32_t)n % d);
+        }
+        assert_true(seen_modulo(0, &m) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +122,7 @@ int main(void)
         cmocka_unit_test(a_power_of_two_takes_the_top_bits),
         cmocka_unit_test(shares_differ_by_one_hash_at_most),
         cmocka_unit_test(choice_among_1000_is_unbiased),
+        cmocka_unit_test(remainders_are_exact),
     };
     test_announce("reduce");
     return cmocka_run_group_tests_name("reduce", tests, NULL, NULL);

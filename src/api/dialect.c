@@ -1,0 +1,153 @@
+/* api/dialect.c - the filters of other systems: made, imported, exported. */
+#include "dialect/dialect.h"
+
+#include "api/make.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* ---- Which there are ---------------------------------------------------- */
+
+static void tell(const struct seen_dialect *d, seen_dialect_facts *facts)
+{
+    *facts = d->facts;
+    facts->hash = d->scheme->hash;
+}
+
+bool seen_dialect_at(size_t index, seen_dialect_facts *facts)
+{
+    const struct seen_dialect *d = seen_dialect_row(index);
+    if (d && facts) tell(d, facts);
+    return d != NULL;
+}
+
+bool seen_dialect_named(const char *name, seen_dialect_facts *facts)
+{
+    const struct seen_dialect *d = name ? seen_dialect_find(name) : NULL;
+    if (d && facts) tell(d, facts);
+    return d != NULL;
+}
+
+size_t seen_sniff(const void *buf, size_t len, const char **names, size_t cap)
+{
+    const struct seen_dialect *d;
+    size_t found = 0;
+    for (size_t i = 0; buf && (d = seen_dialect_row(i)); i++) {
+        if (!d->sniff || !d->sniff(buf, len)) continue;
+        if (found < cap) names[found] = d->facts.name;
+        found++;
+    }
+    return found;
+}
+
+/* ---- New ---------------------------------------------------------------- */
+
+seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec)
+{
+    struct seen_foreign shape;
+    seen_plan plan;
+    const char *problem;
+    seen_status status = seen_plan_for(spec, &plan);
+    if (status == SEEN_OK) status = seen_dialect_plan(spec, &shape, &problem);
+    if (status != SEEN_OK) return status;
+    return seen_make_like(f, &shape.common, sizeof shape, spec->allocator);
+}
+
+/* ---- From bytes --------------------------------------------------------- */
+
+static void copy_links(struct seen_foreign *f, const struct seen_foreign *from)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (from->links[i].at)
+            memcpy(f->links[i].at, from->links[i].at,
+                   (size_t)from->links[i].stored);
+    if (f->data_len) memcpy(f->data, from->data, (size_t)f->data_len);
+}
+
+static seen_status import(seen_filter **out, const char *name,
+                          const seen_spec *spec, const void *buf, size_t len,
+                          struct seen_foreign *shape, const char **why)
+{
+    if (!out || !name || (len && !buf)) return SEEN_INVALID;
+    if (spec && spec->allocator &&
+        (!spec->allocator->alloc || !spec->allocator->release))
+        return SEEN_INVALID;
+    const struct seen_dialect *d = seen_dialect_find(name);
+    if (!d) return SEEN_ABSENT;
+    return seen_dialect_read(d, spec, buf, len, shape, why);
+}
+
+seen_status seen_import(seen_filter **out, const char *dialect,
+                        const seen_spec *spec, const void *buf, size_t len)
+{
+    struct seen_foreign shape;
+    const char *why;
+    seen_status status = import(out, dialect, spec, buf, len, &shape, &why);
+    if (status != SEEN_OK) return status;
+    seen_filter *f;
+    status = seen_make_like(&f, &shape.common, sizeof shape,
+                            spec ? spec->allocator : NULL);
+    if (status != SEEN_OK) return status;
+    if (shape.dialect->fill)
+        shape.dialect->fill(seen_foreign(f), buf, len);
+    else
+        copy_links(seen_foreign(f), &shape);
+    *out = f;
+    return SEEN_OK;
+}
+
+/* Short strings would have to be made longer first. */
+static bool lies_there(const struct seen_foreign *shape)
+{
+    if (shape->dialect->fill) return false;
+    for (uint32_t i = 0; i < shape->count; i++)
+        if (shape->links[i].stored != shape->links[i].bytes) return false;
+    return true;
+}
+
+seen_status seen_import_view(seen_filter **out, const char *dialect,
+                             const seen_spec *spec, const void *buf, size_t len)
+{
+    struct seen_foreign shape;
+    const char *why;
+    seen_status status = import(out, dialect, spec, buf, len, &shape, &why);
+    if (status != SEEN_OK) return status;
+    if (!lies_there(&shape)) return SEEN_UNSUPPORTED;
+    seen_allocator a = seen_allocator_or_default(spec ? spec->allocator : NULL);
+    struct seen_foreign *f = seen_alloc_zeroed(&a, sizeof *f);
+    if (!f) return SEEN_NOMEM;
+    *f = shape;
+    f->common.allocator = a;
+    f->common.borrowed = f->common.frozen = true;
+    *out = &f->common;
+    return SEEN_OK;
+}
+
+const char *seen_import_problem(const char *dialect, const seen_spec *spec,
+                                const void *buf, size_t len)
+{
+    struct seen_foreign shape;
+    seen_filter *unused;
+    const char *why = NULL;
+    seen_status status = import(&unused, dialect, spec, buf, len, &shape, &why);
+    if (status == SEEN_OK) return NULL;
+    return why ? why : seen_strerror(status);
+}
+
+/* ---- To bytes ----------------------------------------------------------- */
+
+seen_status seen_export(const seen_filter *f, const char *dialect, void *buf,
+                        size_t cap, size_t *len)
+{
+    if (!f || !len || (cap && !buf)) return SEEN_INVALID;
+    const struct seen_dialect *d = dialect ? seen_dialect_find(dialect) : NULL;
+    if (dialect && !d) return SEEN_ABSENT;
+    if (f->plan.kind != SEEN_FOREIGN) return SEEN_MISMATCH;
+    const struct seen_foreign *own = seen_foreign_of(f);
+    if (!d) d = own->dialect;
+    if (d->scheme != own->scheme) return SEEN_MISMATCH;
+    seen_status status = d->write(own, NULL, len);
+    if (status != SEEN_OK) return status;
+    if (cap < *len) return SEEN_SHORT;
+    return d->write(own, buf, len);
+}

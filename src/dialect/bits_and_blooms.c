@@ -1,0 +1,353 @@
+/*
+ * dialect/bits_and_blooms.c - bits-and-blooms/bloom v3, formerly willf/bloom, in
+ * both of its encodings.
+ *
+ *     0   8  m                               {"m":9586,"k":7,"b":"AAAAAAAAJXJL..."}
+ *     8   8  k
+ *     16  8  length of the bitset, m         b: base64, URL alphabet, of everything
+ *     24     words of 64 bits                from offset 16 on
+ *     all big-endian
+ *
+ *     position i = v[i mod 2] + i * w,  w = v2 for i mod 4 = 0, 3 and v3 for 1, 2
+ *
+ * v0, v1 are MurmurHash3 of the key and v2, v3 that of the key and a byte 1, all
+ * modulo m, which is not rounded.
+ *
+ * From n and p: m = ceil(-n ln p / (ln 2)^2), k = ceil(ln 2 * m / n). Worked example:
+ * 1000 at 1 %: m = 9586, k = 7; 150 words, 1224 bytes.
+ *
+ * The JSON is read with its members in any order and white space between them,
+ * and with either alphabet of base64; it is written as Go does.
+ *
+ * Source: v3 of October 2025.
+ */
+#include "dialect/dialect.h"
+
+#include "base/base64.h"
+#include "base/bytes.h"
+#include "hash/murmur3.h"
+#include "plan/sizing.h"
+
+#include <math.h>
+
+#define HEAD 24
+
+/* ---- Scheme ------------------------------------------------------------- */
+
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
+{
+    (void)seed;
+    struct seen_murmur3 s;
+    seen_murmur3_begin(&s, key, len, 0);
+    seen_hash a = seen_murmur3_end(&s), b = seen_murmur3_end_with(&s, 1);
+    d->h[0] = a.lo;
+    d->h[1] = a.hi;
+    d->h[2] = b.lo;
+    d->h[3] = b.hi;
+}
+
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
+{
+    for (; from < to; from++) {
+        uint64_t w = (from + 1) & 2 ? d->h[3] : d->h[2];
+        *pos++ = seen_modulo(d->h[from & 1] + from * w, &p->modulo);
+    }
+}
+
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_BIG_64,
+                             SEEN_TOGETHER);
+}
+
+static const struct seen_scheme scheme = {.hash = "murmur3-128, twice",
+                                          .hash_bits = 128,
+                                          .order = SEEN_ORDER_BIG_64,
+                                          .digest = digest,
+                                          .positions = positions,
+                                          .maybe = maybe};
+
+/* ---- Plan --------------------------------------------------------------- */
+
+static uint64_t bytes_for(uint64_t bits)
+{
+    return (bits + 63) / 64 * 8;
+}
+
+static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+{
+    double m = (double)spec->bits, k = spec->hashes;
+    if (spec->bits_per_key != 0)
+        return "bits_per_key is not for this dialect: give items and fpp";
+    if (spec->items && spec->fpp > 0) {
+        if (spec->bits || spec->hashes)
+            return "bits and hashes follow from items and fpp: give either";
+        double n = (double)spec->items;
+        m = ceil(-1 * n * log(spec->fpp) / (log(2) * log(2)));
+        k = ceil(log(2) * m / n);
+    } else if (!spec->bits || !spec->hashes) {
+        return "items and fpp, or bits and hashes, are needed";
+    }
+    if (!(m <= (double)SEEN_MAX_BITS)) return "items take more than 2^48 bits";
+    if (k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
+    uint64_t bits = m < 1 ? 1 : (uint64_t)m;
+    seen_foreign_one(f, bits, k < 1 ? 1 : (uint32_t)k, bytes_for(bits));
+    return NULL;
+}
+
+/* ---- Binary ------------------------------------------------------------- */
+
+/* m, k and length, and so many bytes of words: what is wrong, or NULL. */
+static const char *check(uint64_t m, uint64_t k, uint64_t length,
+                         uint64_t bytes)
+{
+    if (m == 0 || m > SEEN_MAX_BITS) return "has an m that is 0 or above 2^48";
+    if (k == 0 || k > SEEN_MOST_POSITIONS)
+        return "has a k that is 0 or above 255";
+    if (length != m) return "has a bitset that is not m bits long";
+    return bytes != bytes_for(m) ? "is not as long as its m says" : NULL;
+}
+
+static const char *check_binary(const uint8_t *buf, size_t len)
+{
+    if (len < HEAD) return "is shorter than its header of 24 bytes";
+    return check(seen_get_be64(buf), seen_get_be64(buf + 8),
+                 seen_get_be64(buf + 16), len - HEAD);
+}
+
+static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
+                        struct seen_foreign *f, const char **why)
+{
+    (void)spec;
+    *why = check_binary(buf, len);
+    if (*why) return SEEN_CORRUPT;
+    seen_foreign_one(f, seen_get_be64(buf), (uint32_t)seen_get_be64(buf + 8),
+                     len - HEAD);
+    f->links[0].at = (uint8_t *)(uintptr_t)(buf + HEAD);
+    f->links[0].stored = len - HEAD;
+    return SEEN_OK;
+}
+
+static bool sniff(const uint8_t *buf, size_t len)
+{
+    return !check_binary(buf, len);
+}
+
+static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
+{
+    const struct seen_link *l = &f->links[0];
+    *len = HEAD + (size_t)l->bytes;
+    if (!to) return SEEN_OK;
+    seen_put_be64(to, l->place.bits);
+    seen_put_be64(to + 8, l->place.hashes);
+    seen_put_be64(to + 16, l->place.bits);
+    memcpy(to + HEAD, l->at, (size_t)l->bytes);
+    return SEEN_OK;
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+struct json {
+    uint64_t m, k;
+    const char *text; /* base64 */
+    size_t len;
+    bool url;
+};
+
+static size_t skip_space(const char *c, size_t len, size_t at)
+{
+    while (at < len &&
+           (c[at] == ' ' || c[at] == '\t' || c[at] == '\n' || c[at] == '\r'))
+        at++;
+    return at;
+}
+
+/* The character `wanted` behind white space; moves behind it. */
+static bool take(const char *c, size_t len, size_t *at, char wanted)
+{
+    *at = skip_space(c, len, *at);
+    if (*at == len || c[*at] != wanted) return false;
+    ++*at;
+    return true;
+}
+
+static bool take_number(const char *c, size_t len, size_t *at, uint64_t *out)
+{
+    size_t start = *at = skip_space(c, len, *at);
+    for (*out = 0; *at < len && c[*at] >= '0' && c[*at] <= '9'; ++*at) {
+        if (*out > UINT64_MAX / 10 - 1) return false;
+        *out = *out * 10 + (uint64_t)(c[*at] - '0');
+    }
+    return *at > start;
+}
+
+static bool take_text(const char *c, size_t len, size_t *at, struct json *j)
+{
+    if (!take(c, len, at, '"')) return false;
+    j->text = c + *at;
+    const char *end = memchr(j->text, '"', len - *at);
+    if (!end) return false;
+    j->len = (size_t)(end - j->text);
+    *at += j->len + 1;
+    return true;
+}
+
+/* "m", "k" or "b", and its value; `found` remembers which came. */
+static bool take_member(const char *c, size_t len, size_t *at, struct json *j,
+                        uint32_t *found)
+{
+    if (!take(c, len, at, '"') || len - *at < 2 || c[*at + 1] != '"')
+        return false;
+    char name = c[*at];
+    *at += 2;
+    uint32_t bit = name == 'm' ? 1 : name == 'k' ? 2 : name == 'b' ? 4 : 0;
+    if (!bit || *found & bit || !take(c, len, at, ':')) return false;
+    *found |= bit;
+    if (name == 'b') return take_text(c, len, at, j);
+    return take_number(c, len, at, name == 'm' ? &j->m : &j->k);
+}
+
+static const char *read_json_text(const uint8_t *buf, size_t len,
+                                  struct json *j)
+{
+    const char *c = (const char *)buf;
+    size_t at = 0, bytes;
+    uint32_t found = 0;
+    bool ok = take(c, len, &at, '{');
+    for (int i = 0; ok && i < 3; i++)
+        ok = (i == 0 || take(c, len, &at, ',')) &&
+             take_member(c, len, &at, j, &found);
+    ok = ok && take(c, len, &at, '}') && skip_space(c, len, at) == len;
+    if (!ok) return "is no JSON object of m, k and b";
+    j->url = true;
+    if (!seen_base64_check(j->text, j->len, true, &bytes)) {
+        j->url = false;
+        if (!seen_base64_check(j->text, j->len, false, &bytes))
+            return "has a b that is no base64";
+    }
+    if (bytes < 8) return "has a b without a length";
+    uint8_t head[9];
+    seen_base64_decode(j->text, 12, j->url, head);
+    return check(j->m, j->k, seen_get_be64(head), bytes - 8);
+}
+
+static seen_status read_json(const seen_spec *spec, const uint8_t *buf,
+                             size_t len, struct seen_foreign *f,
+                             const char **why)
+{
+    (void)spec;
+    struct json j = {0};
+    *why = read_json_text(buf, len, &j);
+    if (*why) return SEEN_CORRUPT;
+    seen_foreign_one(f, j.m, (uint32_t)j.k, bytes_for(j.m));
+    f->options = !j.url;
+    return SEEN_OK;
+}
+
+static bool sniff_json(const uint8_t *buf, size_t len)
+{
+    struct json j = {0};
+    return !read_json_text(buf, len, &j);
+}
+
+/* The length comes before the words, and 8 is no multiple of 3: groups of
+ * letters are taken apart and put together again. */
+static void fill_json(struct seen_foreign *f, const uint8_t *buf, size_t len)
+{
+    struct json j = {0};
+    struct seen_link *l = &f->links[0];
+    read_json_text(buf, len, &j);
+    uint64_t to = 0;
+    for (size_t at = 8; at < j.len; at += 4) { /* 8 letters are 6 bytes */
+        uint8_t three[3] = {0};
+        seen_base64_decode(j.text + at, 4, j.url, three);
+        size_t n = at + 4 < j.len          ? 3
+                   : j.text[at + 2] == '=' ? 1
+                   : j.text[at + 3] == '=' ? 2
+                                           : 3;
+        for (size_t i = at == 8 ? 2 : 0; i < n; i++)
+            l->at[to++] = three[i];
+    }
+}
+
+static size_t put_number(char *to, uint64_t x)
+{
+    char digits[20];
+    size_t n = 0;
+    do
+        digits[n++] = (char)('0' + x % 10);
+    while (x /= 10);
+    for (size_t i = 0; to && i < n; i++)
+        to[i] = digits[n - 1 - i];
+    return n;
+}
+
+static size_t put_text(char *to, const char *text)
+{
+    size_t len = strlen(text);
+    if (to) memcpy(to, text, len);
+    return len;
+}
+
+/* The length and the words, as if they lay side by side. */
+static void put_base64(const struct seen_link *l, bool url, char *to)
+{
+    uint8_t head[9];
+    seen_put_be64(head, l->place.bits);
+    head[8] = l->at[0];
+    seen_base64_encode(head, 9, url, to);
+    seen_base64_encode(l->at + 1, (size_t)l->bytes - 1, url, to + 12);
+}
+
+static seen_status write_json(const struct seen_foreign *f, uint8_t *to,
+                              size_t *len)
+{
+    const struct seen_link *l = &f->links[0];
+    char *c = (char *)to;
+    size_t n = put_text(c, "{\"m\":");
+    n += put_number(c ? c + n : NULL, l->place.bits);
+    n += put_text(c ? c + n : NULL, ",\"k\":");
+    n += put_number(c ? c + n : NULL, l->place.hashes);
+    n += put_text(c ? c + n : NULL, ",\"b\":\"");
+    if (c) put_base64(l, !f->options, c + n);
+    n += (size_t)seen_base64_letters(l->bytes + 8);
+    n += put_text(c ? c + n : NULL, "\"}");
+    *len = n;
+    return SEEN_OK;
+}
+
+/* ---- Rows --------------------------------------------------------------- */
+
+#define WEAK "crafted keys"
+
+const struct seen_dialect seen_dialect_bits_and_blooms = {
+    .facts = {.name = "bits-and-blooms",
+              .system = "bits-and-blooms/bloom, willf/bloom (Go)",
+              .weakness = WEAK,
+              .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
+    .scheme = &scheme,
+    .manners = &seen_plain_manners,
+    .plan = plan,
+    .sniff = sniff,
+    .read = read,
+    .write = write,
+};
+
+const struct seen_dialect seen_dialect_bits_and_blooms_json = {
+    .facts = {.name = "bits-and-blooms-json",
+              .system = "bits-and-blooms/bloom as JSON (Go)",
+              .weakness = WEAK,
+              .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF},
+    .scheme = &scheme,
+    .manners = &seen_plain_manners,
+    .plan = plan,
+    .sniff = sniff_json,
+    .read = read_json,
+    .fill = fill_json,
+    .write = write_json,
+};

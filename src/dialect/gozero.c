@@ -1,0 +1,147 @@
+/*
+ * dialect/gozero.c - core/bloom of go-zero: a Bloom filter in a Redis string.
+ *
+ *     SETBIT key p 1, 14 times        p = murmur3(key | byte i) mod bits
+ *
+ * k is always 14, and every position is a hash of its own: the key with one more
+ * byte, 0 to 13, the first half of MurmurHash3. That makes the positions as good
+ * as independent, at the price of 14 hashes; here the blocks of the key are
+ * hashed once, and only its end 14 times.
+ *
+ * The string is all there is: neither `bits` nor k is stored, so whoever reads it
+ * must say bits. Redis counts bits from the high end of a byte, and makes a
+ * string as long as its highest bit needs: a filter of few keys may be shorter
+ * than bits / 8, and one without keys is no string at all.
+ *
+ * There is no formula from a number of keys and a rate, but an advice: 20 bits a
+ * key, which give 6.7e-5.
+ *
+ * Worked example: 100,000 bits and 40 keys set 560 positions. The highest of
+ * those in tests/vectors/gozero-sparse is 99,670, so the string has 99,670 / 8 + 1
+ * = 12,459 bytes; bits 99,672 to 99,999 are not there, and read as 0.
+ *
+ * Source: go-zero core/bloom of August 2026, unchanged since its first version;
+ * checked against strings that it wrote into a Redis.
+ */
+#include "dialect/dialect.h"
+
+#include "hash/murmur3.h"
+
+#define K         14
+#define ADVICE    20                  /* bits a key */
+#define MOST_BITS ((uint64_t)1 << 32) /* of a Redis string */
+
+/* ---- Scheme ------------------------------------------------------------- */
+
+SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
+                        struct seen_digest *d)
+{
+    (void)seed;
+    struct seen_murmur3 s;
+    seen_murmur3_begin(&s, key, len, 0);
+    d->h[0] = s.h1;
+    d->h[1] = s.h2;
+    d->h[2] = s.len;
+    memcpy(d->tail, s.tail, sizeof d->tail);
+}
+
+SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
+                           uint32_t from, uint32_t to, uint64_t *pos)
+{
+    struct seen_murmur3 s = {.h1 = d->h[0], .h2 = d->h[1], .len = d->h[2]};
+    memcpy(s.tail, d->tail, sizeof s.tail);
+    for (; from < to; from++)
+        *pos++ = seen_modulo(seen_murmur3_end_with(&s, (uint8_t)from).lo,
+                             &p->modulo);
+}
+
+static bool maybe(const uint8_t seed[32], const struct seen_place *p,
+                  const uint8_t *bits, const void *key, size_t len)
+{
+    struct seen_digest d;
+    digest(seed, key, len, &d);
+    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_HIGH_FIRST, 2);
+}
+
+static const struct seen_scheme scheme = {.hash = "murmur3-128 x 14",
+                                          .hash_bits = 128,
+                                          .order = SEEN_ORDER_HIGH_FIRST,
+                                          .digest = digest,
+                                          .positions = positions,
+                                          .maybe = maybe};
+
+/* ---- Plan --------------------------------------------------------------- */
+
+static const char *check_bits(const seen_spec *spec, uint64_t bits)
+{
+    if (spec->hashes && spec->hashes != K) return "hashes is always 14 here";
+    if (spec->bits_per_key != 0)
+        return "bits_per_key is not for this dialect: give bits";
+    return bits > MOST_BITS ? "bits is at most 2^32: a Redis string has no more"
+                            : NULL;
+}
+
+static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+{
+    uint64_t bits = spec->bits;
+    if (!bits && !spec->items)
+        return "bits, or items for 20 bits each, is needed";
+    if (!bits)
+        bits = spec->items < MOST_BITS ? spec->items * ADVICE : UINT64_MAX;
+    const char *problem = check_bits(spec, bits);
+    if (problem) return problem;
+    seen_foreign_one(f, bits, K, (bits + 7) / 8);
+    if (spec->fpp > 0 && spec->items) {
+        double fpp = seen_fpp_bloom((double)spec->items, (double)bits, K);
+        if (fpp > spec->fpp)
+            return "fpp is below what these bits give, and this dialect has "
+                   "no formula from fpp: give bits";
+    }
+    return NULL;
+}
+
+/* ---- Bytes -------------------------------------------------------------- */
+
+static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
+                        struct seen_foreign *f, const char **why)
+{
+    if (!spec->bits)
+        return seen_refuse(why, SEEN_INVALID,
+                           "bits is needed: the string does not say it");
+    *why = check_bits(spec, spec->bits);
+    if (*why) return SEEN_INVALID;
+    uint64_t bytes = (spec->bits + 7) / 8, unused = bytes * 8 - spec->bits;
+    if (len > bytes ||
+        (len == bytes && buf[len - 1] & (uint8_t)((1 << unused) - 1)))
+        return seen_refuse(why, SEEN_CORRUPT,
+                           "has bits set at or beyond bits: is that number "
+                           "right?");
+    seen_foreign_one(f, spec->bits, K, bytes);
+    f->links[0].at = len ? (uint8_t *)(uintptr_t)buf : NULL;
+    f->links[0].stored = len;
+    return SEEN_OK;
+}
+
+/* As long as the highest bit needs. */
+static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
+{
+    const struct seen_link *l = &f->links[0];
+    *len = (size_t)l->bytes;
+    while (*len && !l->at[*len - 1])
+        --*len;
+    if (to && *len) memcpy(to, l->at, *len);
+    return SEEN_OK;
+}
+
+const struct seen_dialect seen_dialect_gozero = {
+    .facts = {.name = "gozero",
+              .system = "go-zero core/bloom (Go, a Redis string)",
+              .needs = "bits",
+              .weakness = "k is 14 whatever the size; crafted keys",
+              .can = SEEN_CAN_ADD | SEEN_CAN_VIEW},
+    .scheme = &scheme,
+    .manners = &seen_plain_manners,
+    .plan = plan,
+    .read = read,
+    .write = write,
+};
