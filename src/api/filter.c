@@ -250,3 +250,13 @@ void seen_info_of(const seen_filter *f, seen_info *info)
     f->ops->info(f, info);
     if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
 }
+
+void seen_size_of(const seen_filter *f, seen_size *size)
+{
+    *size = (seen_size){.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
+                        .capacity = f->plan.items,
+                        .bytes = f->plan.bytes,
+                        .layers = 1};
+    if (f->ops->size) f->ops->size(f, size);
+    if (f->allowed) size->bytes += seen_allowlist_bytes(f->allowed);
+}
