@@ -1,0 +1,185 @@
+/* config.c - see config.h. */
+#include "config.h"
+
+#include "arguments.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct config config = {.error = 0.01,
+                        .capacity = 100,
+                        .cf_capacity = 1024,
+                        .expansion = 2,
+                        .memory_limit = (uint64_t)512 << 20,
+                        .keyed = true};
+
+/* ---- Parameters --------------------------------------------------------- */
+
+/* Whole numbers. */
+static const struct parameter {
+    const char *name;
+    long long min, max;
+} numbers[] = {
+    {"capacity", 1, (long long)1 << 40},
+    {"cf-capacity", 4, (long long)1 << 40},
+    {"expansion", 1, 32768},
+    {"memory-limit", 65536, (long long)1 << 46},
+};
+
+static void set_number(const char *name, long long value)
+{
+    if (!strcmp(name, "capacity"))
+        config.capacity = (uint64_t)value;
+    else if (!strcmp(name, "cf-capacity"))
+        config.cf_capacity = (uint64_t)value;
+    else if (!strcmp(name, "expansion"))
+        config.expansion = (uint32_t)value;
+    else
+        config.memory_limit = (uint64_t)value;
+}
+
+static long long number(const char *name)
+{
+    if (!strcmp(name, "capacity")) return (long long)config.capacity;
+    if (!strcmp(name, "cf-capacity")) return (long long)config.cf_capacity;
+    if (!strcmp(name, "expansion")) return (long long)config.expansion;
+    return (long long)config.memory_limit;
+}
+
+/* Words. NULL, or what was expected. */
+static const char *set_word(const char *name, const char *value)
+{
+    if (!strcmp(name, "commands")) {
+        if (!strcmp(value, "all"))
+            config.commands = COMMANDS_ALL;
+        else if (!strcmp(value, "seen"))
+            config.commands = COMMANDS_SEEN;
+        else if (!strcmp(value, "auto"))
+            config.commands = COMMANDS_AUTO;
+        else
+            return "all, seen or auto";
+        return NULL;
+    }
+    if (!strcmp(name, "keyed")) {
+        if (strcmp(value, "yes") && strcmp(value, "no")) return "yes or no";
+        config.keyed = !strcmp(value, "yes");
+        return NULL;
+    }
+    if (!strcmp(name, "error")) {
+        double error;
+        if (!text_to_double(value, &error) || !(error > 0 && error < 1))
+            return "a rate above 0 and below 1";
+        config.error = error;
+        return NULL;
+    }
+    return "one of commands, keyed, error, capacity, cf-capacity, expansion, "
+           "memory-limit";
+}
+
+/* ---- At loading --------------------------------------------------------- */
+
+static int refuse(RedisModuleCtx *ctx, const char *text, const char *expected)
+{
+    RedisModule_Log(ctx, "warning", "seen: argument %s: expected %s", text,
+                    expected);
+    return REDISMODULE_ERR;
+}
+
+static int load_one(RedisModuleCtx *ctx, const char *text)
+{
+    char name[32];
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    if (!equals || len >= sizeof name) return refuse(ctx, text, "NAME=VALUE");
+    memcpy(name, text, len);
+    name[len] = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        long long value;
+        if (strcmp(numbers[i].name, name)) continue;
+        if (!text_to_number(equals + 1, &value) || value < numbers[i].min ||
+            value > numbers[i].max) {
+            char range[64];
+            snprintf(range, sizeof range, "%lld to %lld", numbers[i].min,
+                     numbers[i].max);
+            return refuse(ctx, text, range);
+        }
+        set_number(name, value);
+        return REDISMODULE_OK;
+    }
+    const char *expected = set_word(name, equals + 1);
+    return expected ? refuse(ctx, text, expected) : REDISMODULE_OK;
+}
+
+int config_load(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    for (int i = 0; i < argc; i++)
+        if (load_one(ctx, RedisModule_StringPtrLen(argv[i], NULL)) !=
+            REDISMODULE_OK)
+            return REDISMODULE_ERR;
+    return REDISMODULE_OK;
+}
+
+/* ---- CONFIG SET and CONFIG GET ------------------------------------------ */
+
+static long long get_number(const char *name, void *data)
+{
+    (void)data;
+    return number(name);
+}
+
+static int change_number(const char *name, long long value, void *data,
+                         RedisModuleString **problem)
+{
+    (void)data;
+    (void)problem;
+    set_number(name, value);
+    return REDISMODULE_OK;
+}
+
+static RedisModuleString *get_error(const char *name, void *data)
+{
+    static RedisModuleString *text; /* lent to the server */
+    char digits[32];
+    (void)name;
+    (void)data;
+    if (text) RedisModule_FreeString(NULL, text);
+    int len = snprintf(digits, sizeof digits, "%.17g", config.error);
+    text = RedisModule_CreateString(NULL, digits, (size_t)len);
+    return text;
+}
+
+static int change_error(const char *name, RedisModuleString *value, void *data,
+                        RedisModuleString **problem)
+{
+    (void)data;
+    const char *expected =
+        set_word(name, RedisModule_StringPtrLen(value, NULL));
+    if (!expected) return REDISMODULE_OK;
+    *problem = RedisModule_CreateString(NULL, expected, strlen(expected));
+    return REDISMODULE_ERR;
+}
+
+int config_register(RedisModuleCtx *ctx)
+{
+    if (!RedisModule_RegisterNumericConfig ||
+        !RedisModule_RegisterStringConfig || !RedisModule_LoadConfigs)
+        return REDISMODULE_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct parameter *p = &numbers[i];
+        bool bytes = !strcmp(p->name, "memory-limit");
+        if (RedisModule_RegisterNumericConfig(
+                ctx, p->name, number(p->name),
+                bytes ? REDISMODULE_CONFIG_MEMORY : REDISMODULE_CONFIG_DEFAULT,
+                p->min, p->max, get_number, change_number, NULL,
+                NULL) != REDISMODULE_OK)
+            return REDISMODULE_ERR;
+    }
+    char error[32];
+    snprintf(error, sizeof error, "%.17g", config.error);
+    if (RedisModule_RegisterStringConfig(
+            ctx, "error", error, REDISMODULE_CONFIG_DEFAULT, get_error,
+            change_error, NULL, NULL) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    return RedisModule_LoadConfigs(ctx);
+}

@@ -1,0 +1,236 @@
+"""Whatever is written is the same everywhere: after every write command of every
+type the digest of the data is that of the replica (whose clock is an hour off),
+of what RDB and AOF bring back, of DUMP and RESTORE, and of COPY. What changes
+nothing is told to nobody."""
+import os
+import random
+import sys
+import time
+
+from lib import SCALE, SEED, Error, Server, run, same, true, wait_for
+
+CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
+OPTIONS = ["--appendonly", "yes", "--appendfsync", "no", "--repl-ping-replica-period",
+           "3600", "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"]
+
+NOW = int(time.time() * 1000)
+
+
+def at(ms):
+    return str(NOW + ms)
+
+
+def items(n, prefix="i"):
+    return ["%s%d" % (prefix, i) for i in range(n)]
+
+
+# Commands that change something, in order. The state that one leaves is what the
+# next one finds.
+BF = [
+    ("BF.ADD", "made", "a"),
+    ("BF.MADD", "made", "a", "b", "c"),
+    ("BF.MADD", "made", *items(3000)),
+    ("BF.RESERVE", "r", "0.001", "1000"),
+    ("BF.RESERVE", "fixed", "0.01", "50", "NONSCALING"),
+    ("BF.MADD", "fixed", *items(49)),
+    ("BF.MADD", "fixed", *items(60)),
+    ("BF.RESERVE", "t", "0.01", "10", "EXPANSION", "4", "TTL", "1000"),
+    ("BF.INSERT", "r", "ITEMS", "x", "y"),
+    ("BF.INSERT", "made2", "CAPACITY", "10", "ERROR", "0.1", "TTL", "5000", "ITEMS", "x"),
+    ("BF.INSERT", "made2", "ITEMS", *items(100)),
+    ("BF.RESERVE", "w", "0.001", "100", "WINDOW", "0.3", "GENERATIONS", "3"),
+    ("BF.ADD", "w", "a"),
+    ("BF.MADD", "w", "a", "b"),
+    ("BF.INSERT", "w", "ITEMS", *items(50)),
+    ("BF.INSERT", "w2", "WINDOW", "60", "ITEMS", "q"),
+    ("BF.INSERT", "w2", "AT", at(-30000), "ITEMS", "older"),
+    ("BF.INSERT", "w2", "AT", at(90000), "ITEMS", "later"),
+    ("BF.RESERVE", "like", "LIKE", "r", "TTL", "100"),
+    ("BF.MADD", "like", *items(20, "l")),
+    ("BF.MERGE", "r", "like"),
+    ("BF.MERGE", "merged", "r", "like"),
+    ("BF.ALLOW", "r", "x", "ours"),
+    ("BF.ALLOW", "r", "ALWAYS", "ITEMS", "front"),
+    ("BF.ADD", "r", "front"),  # "already there", says the list; the bits change
+    ("BF.ALLOW", "r", "REMOVE", "ITEMS", "x"),
+    ("BF.CLEAR", "like"),
+    ("BF.ADD", "w", "a"),
+    ("BF.CLEAR", "w"),
+]
+
+# What changes nothing, in the state that the commands above leave.
+IDLE = [
+    ("BF.ADD", "made", "a"),
+    ("BF.MADD", "made", *items(3000)),
+    ("BF.EXISTS", "w", "a"),
+    ("BF.MEXISTS", "w2", "a", "q"),
+    ("BF.INFO", "w"),
+    ("BF.ALLOW", "r", "front"),
+    ("BF.CLEAR", "like"),
+    ("BF.INSERT", "fixed", "NOCREATE", "ITEMS", *items(50)),
+    ("BF.SCANDUMP", "made", "0"),
+]
+
+
+class Pair:
+    """A primary and a replica whose clock is an hour off."""
+
+    def __init__(self, module):
+        self.primary = Server(module, options=OPTIONS)
+        self.replica = Server(module, options=OPTIONS, environment={
+            "LD_PRELOAD": CLOCK_OFF, "SEEN_TEST_CLOCK": "3600"})
+
+    def __enter__(self):
+        self.primary.start()
+        try:
+            self.replica.start()
+        except RuntimeError:
+            self.primary.__exit__(None, None, None)
+            raise
+        self.p, self.r = self.primary.client(), self.replica.client()
+        off = int(self.r("TIME")[0]) - int(self.p("TIME")[0])
+        true(3590 < off < 3610, "the replica's clock is off by %d s" % off)
+        self.attach()
+        return self
+
+    def attach(self):
+        self.r("REPLICAOF", "127.0.0.1", str(self.primary.port))
+        wait_for(lambda: b"master_link_status:up" in self.r("INFO", "replication"),
+                 "the replica")
+
+    def __exit__(self, *failure):
+        self.replica.__exit__(*failure)
+        self.primary.__exit__(*failure)
+
+    def offset(self, client):
+        info = client("INFO", "replication").decode()
+        return int(info.split("master_repl_offset:")[1].split("\r")[0])
+
+    def settle(self):
+        wait_for(lambda: self.offset(self.p) == self.offset(self.r), "the replica to catch up")
+
+    def digest(self):
+        return self.p("DEBUG", "DIGEST")
+
+
+def check_files(pair, what):
+    """RDB and AOF bring back the same; so does a rewritten AOF."""
+    p, before = pair.p, pair.digest()
+    p("DEBUG", "RELOAD")
+    same(pair.digest(), before, "DEBUG RELOAD after %s" % (what,))
+    p("DEBUG", "LOADAOF")
+    same(pair.digest(), before, "DEBUG LOADAOF after %s" % (what,))
+
+
+def check_rewrite(pair, what):
+    p, before = pair.p, pair.digest()
+    p("BGREWRITEAOF")
+    wait_for(lambda: b"aof_rewrite_in_progress:0" in p("INFO", "persistence")
+             and b"aof_rewrite_scheduled:0" in p("INFO", "persistence"), "the rewrite")
+    same(b"aof_last_bgrewrite_status:ok" in p("INFO", "persistence"), True, "rewrite")
+    p("DEBUG", "LOADAOF")
+    same(pair.digest(), before, "rewrite and LOADAOF after %s" % (what,))
+
+
+def check_copies(pair, key, what):
+    p = pair.p
+    value = p("DEBUG", "DIGEST-VALUE", key)
+    payload, ttl = p("DUMP", key), p("PTTL", key)
+    p("RESTORE", "{seen}restored", str(max(ttl, 0)), payload, "REPLACE")
+    p("COPY", key, "{seen}copied", "REPLACE")
+    same(p("DEBUG", "DIGEST-VALUE", "{seen}restored"), value, "DUMP, RESTORE: %s" % (what,))
+    same(p("DEBUG", "DIGEST-VALUE", "{seen}copied"), value, "COPY: %s" % (what,))
+    p("DEL", "{seen}restored", "{seen}copied")
+
+
+def every_write_command(module):
+    with Pair(module) as pair:
+        for command in BF:
+            before = pair.digest()
+            reply = pair.p.many([command])[0]
+            true(not isinstance(reply, Error), "%s: %s" % (command, reply))
+            true(pair.digest() != before, "%s changes something" % (command,))
+            pair.settle()
+            same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica after %s" % (command,))
+            check_files(pair, command)
+            check_copies(pair, command[1], command)
+        check_rewrite(pair, "all of them")
+        time.sleep(0.5)  # the windows' generations are over by now
+        check_files(pair, "a while")
+        pair.settle()
+        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica")
+        for command in IDLE:
+            pair.settle()
+            before, offset = pair.digest(), pair.offset(pair.p)
+            pair.p(*command)
+            same(pair.digest(), before, "%s changes nothing" % (command,))
+            same(pair.offset(pair.p), offset, "%s is not replicated" % (command,))
+
+
+def half_loaded(module):
+    """A filter of which only some chunks have come is saved and copied, too."""
+    with Pair(module) as pair:
+        p = pair.p
+        for prefix, reserve in (("BF", ("BF.RESERVE", "big", "0.001", "8000000")),):
+            p("FLUSHALL")
+            p(*reserve)
+            p(prefix + ".MADD", "big", *items(1000))
+            iterator, number = 0, 0
+            while True:
+                iterator, chunk = p(prefix + ".SCANDUMP", "big", str(iterator))
+                if iterator == 0:
+                    break
+                p(prefix + ".LOADCHUNK", "half", str(iterator), chunk)
+                pair.settle()
+                same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica, chunk %d" % number)
+                check_files(pair, "chunk %d" % number)
+                check_copies(pair, "half", "chunk %d" % number)
+                if number == 0:
+                    check_rewrite(pair, "the first chunk")
+                number += 1
+            same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "big"))
+
+
+def a_replica_that_comes_late(module):
+    """Full synchronisation in the middle, and transactions and scripts."""
+    with Pair(module) as pair:
+        p = pair.p
+        pair.r("REPLICAOF", "NO", "ONE")
+        for command in BF:
+            p.many([command])
+        p.many([("MULTI",), ("BF.ADD", "multi", "a"), ("BF.MADD", "multi", "a", "b"),
+                ("BF.INSERT", "w9", "WINDOW", "5", "ITEMS", "a"), ("EXEC",)])
+        pair.attach()
+        pair.settle()
+        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after a full synchronisation")
+        p.many([("MULTI",), ("BF.ADD", "multi", "c"), ("BF.MADD", "multi2", "a", "b"),
+                ("BF.MADD", "w9", "a", "b"), ("EXEC",)])
+        p("EVAL", "redis.call('BF.ADD', KEYS[1], 'x') "
+          "return redis.call('BF.MADD', KEYS[2], 'y', 'z')", "2", "script", "w9")
+        pair.settle()
+        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after MULTI and EVAL")
+        check_files(pair, "MULTI and EVAL")
+
+
+def random_commands(module):
+    """Any order."""
+    rng = random.Random(SEED)
+    with Pair(module) as pair:
+        for round_ in range(6 * SCALE):
+            for _ in range(200):
+                command = list(rng.choice(BF + IDLE))
+                if rng.random() < 0.3:
+                    command = ["BF.MADD", rng.choice(BF)[1]] + items(rng.randint(1, 300), "r")
+                pair.p.many([command])
+            pair.settle()
+            same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica, round %d" % round_)
+            check_files(pair, "round %d" % round_)
+            check_rewrite(pair, "round %d" % round_)
+            for key in set(c[1] for c in BF):
+                if pair.p("EXISTS", key):
+                    check_copies(pair, key, "round %d" % round_)
+            if rng.random() < 0.5:
+                pair.p("FLUSHALL")
+
+
+run([every_write_command, half_loaded, a_replica_that_comes_late, random_commands])
