@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include "arguments.h"
+#include "policy.h"
+#include "secret.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,8 +75,11 @@ static const char *set_word(const char *name, const char *value)
         config.error = error;
         return NULL;
     }
+    if (!strcmp(name, "secret-file")) return secret_load(value);
+    if (!strncmp(name, "policy", 6) && (!name[6] || name[6] == '.'))
+        return policy_set(name[6] ? name + 7 : "default", value);
     return "one of commands, keyed, error, capacity, cf-capacity, expansion, "
-           "memory-limit";
+           "memory-limit, secret-file, policy, policy.NAME";
 }
 
 /* ---- At loading --------------------------------------------------------- */
@@ -88,7 +93,7 @@ static int refuse(RedisModuleCtx *ctx, const char *text, const char *expected)
 
 static int load_one(RedisModuleCtx *ctx, const char *text)
 {
-    char name[32];
+    char name[64];
     const char *equals = strchr(text, '=');
     size_t len = equals ? (size_t)(equals - text) : 0;
     if (!equals || len >= sizeof name) return refuse(ctx, text, "NAME=VALUE");
@@ -113,6 +118,7 @@ static int load_one(RedisModuleCtx *ctx, const char *text)
 
 int config_load(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
+    policy_set("default", "items=1000");
     for (int i = 0; i < argc; i++)
         if (load_one(ctx, RedisModule_StringPtrLen(argv[i], NULL)) !=
             REDISMODULE_OK)

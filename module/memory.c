@@ -58,6 +58,18 @@ static void give_back(void *ctx, void *at, size_t size)
     RedisModule_Free(at);
 }
 
+void *memory_take(size_t size)
+{
+    struct memory alone = {.bytes = 0};
+    return take(&alone, size);
+}
+
+void memory_give_back(void *at)
+{
+    struct memory alone = {.bytes = 0};
+    give_back(&alone, at, 0);
+}
+
 void memory_init(struct memory *m)
 {
     *m = (struct memory){.as = {take, give_back, m}};

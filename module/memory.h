@@ -25,6 +25,10 @@ void memory_init(struct memory *m);
 /* Was the last NULL the limit's doing? */
 bool memory_was_limit(void);
 
+/* A key that is one block: counted in memory_in_use(), limited like the others. */
+void *memory_take(size_t size);
+void memory_give_back(void *at);
+
 /* Outside of any key; NULL if there is none, on servers that can tell. */
 void *try_alloc(size_t size);
 

@@ -8,8 +8,10 @@
 #include "arguments.h"
 #include "commands.h"
 #include "config.h"
+#include "exposure.h"
 #include "memory.h"
 #include "object.h"
+#include "secret.h"
 
 #include "seen.h"
 
@@ -19,6 +21,7 @@
 /* ---- Commands ----------------------------------------------------------- */
 
 enum keys {
+    KEY_NONE,
     KEY_READ,
     KEY_WRITE,
     KEY_LIKE,
@@ -74,7 +77,8 @@ static void describe(RedisModuleCtx *ctx, const struct command *c)
                                    .summary = c->summary,
                                    .since = SEEN_VERSION,
                                    .arity = c->arity,
-                                   .key_specs = specs};
+                                   .key_specs =
+                                       c->keys == KEY_NONE ? NULL : specs};
     RedisModule_SetCommandInfo(command, &info);
     if (RedisModule_AddACLCategory && RedisModule_SetCommandACLCategories) {
         bool writes = strstr(c->flags, "write") != NULL;
@@ -90,9 +94,10 @@ static int create_commands(RedisModuleCtx *ctx)
         const struct command *c = &commands[i];
         bool ours = strncmp(c->name, "seen.", 5) == 0;
         if (config.commands == COMMANDS_SEEN && !ours) continue;
-        if (RedisModule_CreateCommand(ctx, c->name, c->function, c->flags, 1,
-                                      c->keys == KEYS_MERGE ? -1 : 1,
-                                      1) == REDISMODULE_OK) {
+        int first = c->keys != KEY_NONE;
+        int last = c->keys == KEYS_MERGE ? -1 : first;
+        if (RedisModule_CreateCommand(ctx, c->name, c->function, c->flags,
+                                      first, last, first) == REDISMODULE_OK) {
             describe(ctx, c);
         } else if (config.commands == COMMANDS_AUTO) {
             RedisModule_Log(ctx, "notice",
@@ -118,11 +123,15 @@ static void info(RedisModuleInfoCtx *ctx, int for_crash)
     RedisModule_InfoAddFieldCString(ctx, "version", SEEN_VERSION);
     RedisModule_InfoAddFieldULongLong(ctx, "bf_keys",
                                       object_count(&bloom_family));
+    RedisModule_InfoAddFieldULongLong(ctx, "users", exposure_count());
     RedisModule_InfoAddFieldULongLong(ctx, "bytes", memory_in_use());
     RedisModule_InfoAddFieldULongLong(ctx, "adds", statistics.adds);
     RedisModule_InfoAddFieldULongLong(ctx, "checks", statistics.checks);
     RedisModule_InfoAddFieldULongLong(ctx, "hits", statistics.hits);
-    RedisModule_InfoAddFieldCString(ctx, "keyed", config.keyed ? "yes" : "no");
+    RedisModule_InfoAddFieldCString(ctx, "keyed",
+                                    exposure_keyed ? "yes" : "no");
+    RedisModule_InfoAddFieldCString(ctx, "filters_keyed",
+                                    config.keyed ? "yes" : "no");
 }
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -144,6 +153,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
                  REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     if (config_load(ctx, argv, argc) != REDISMODULE_OK ||
         object_types(ctx) != REDISMODULE_OK ||
+        exposure_types(ctx) != REDISMODULE_OK ||
         create_commands(ctx) != REDISMODULE_OK ||
         config_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;

@@ -38,8 +38,9 @@ typedef struct RedisModuleCommand RedisModuleCommand;
 #define REDISMODULE_POSTPONED_LEN (-1)
 
 /* GetContextFlags */
-#define REDISMODULE_CTX_FLAGS_SLAVE   (1 << 3)
-#define REDISMODULE_CTX_FLAGS_LOADING (1 << 13)
+#define REDISMODULE_CTX_FLAGS_SLAVE      (1 << 3)
+#define REDISMODULE_CTX_FLAGS_REPLICATED (1 << 12)
+#define REDISMODULE_CTX_FLAGS_LOADING    (1 << 13)
 
 /* NotifyKeyspaceEvent */
 #define REDISMODULE_NOTIFY_GENERIC (1 << 2)

@@ -10,11 +10,14 @@ WORDS = ["", "0", "-1", "1", "2", "nan", "inf", "-inf", "-0", "1e-300", "1e300",
          "-9223372036854775808", "2147483648", "4294967296", "x" * 300, "\x00", "\xff\xfe",
          "ITEMS", "NOCREATE", "CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "WINDOW",
          "GENERATIONS", "TTL", "LIKE", "SECRET", "AT", "ALWAYS", "NEVER", "REMOVE",
+         "POLICY", "COUNT", "LIMIT", "REPLACE", "items=5,ttl=1d", "items=x", "default",
          "none", "0" * 32, "key", "other", "string", "nothing"]
 
 COMMANDS = ["BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS",
             "BF.INFO", "BF.CARD", "BF.SCANDUMP", "BF.LOADCHUNK", "BF.MERGE", "BF.CLEAR",
-            "BF.ALLOW"]
+            "BF.ALLOW", "SEEN.MARK", "SEEN.FRESH", "SEEN.TAKE", "SEEN.CHECK", "SEEN.MARKP",
+            "SEEN.FRESHP", "SEEN.TAKEP", "SEEN.FORGET", "SEEN.MERGE", "SEEN.EXPORT",
+            "SEEN.IMPORT", "SEEN.INFO", "SEEN.POLICY"]
 
 # What makes a value `v` of each sort.
 VALUES = {
@@ -23,6 +26,8 @@ VALUES = {
                  ("BF.MADD", "v", *["i%d" % i for i in range(100)])],
     "BF fixed": [("BF.RESERVE", "v", "0.01", "100", "NONSCALING"), ("BF.ADD", "v", "a")],
     "BF window": [("BF.RESERVE", "v", "0.01", "50", "WINDOW", "60"), ("BF.ADD", "v", "a")],
+    "XP": [("SEEN.MARK", "v", "a", "b", "c")],
+    "XP large": [("SEEN.MARK", "v", *["i%d" % i for i in range(2500)])],
     "BF listed": [("BF.ADD", "v", "a"), ("BF.ALLOW", "v", "b", "c")],
 }
 
@@ -75,7 +80,10 @@ def works(r, name):
         return [("BF.MEXISTS", name, "a", "zzz"), ("BF.INFO", name), ("BF.ADD", name, "new"),
                 ("BF.SCANDUMP", name, "0"), ("DUMP", name), ("DEBUG", "DIGEST-VALUE", name),
                 ("MEMORY", "USAGE", name), ("COPY", name, "copy", "REPLACE")]
-    return [("DUMP", name)]
+    return [("SEEN.CHECK", name, "a", "zzz"), ("SEEN.INFO", name), ("SEEN.MARK", name, "new"),
+            ("SEEN.TAKE", name, "COUNT", "1", "x", "y"), ("SEEN.FORGET", name, "a"),
+            ("SEEN.EXPORT", name), ("DUMP", name), ("SEEN.MERGE", name, "v"),
+            ("COPY", name, "copy", "REPLACE")]
 
 
 def corrupt_payloads(module):
@@ -110,7 +118,7 @@ def corrupt_chunks(module):
         accepted = total = 0
         for name, commands in VALUES.items():
             prefix = name[:2]
-            if prefix not in ("BF", "CF"):
+            if prefix == "XP":
                 continue
             r("FLUSHALL")
             for command in commands:
@@ -133,6 +141,27 @@ def corrupt_chunks(module):
                             (prefix + ".EXISTS", "bad", "a")])
             true(server.alive(), "alive after %s" % name)
         print("     %d chunks, %d accepted" % (total, accepted))
+
+
+def corrupt_envelopes(module):
+    rng = random.Random(SEED + 3)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        accepted = total = 0
+        for name in ("XP", "XP large"):
+            r("FLUSHALL")
+            for command in VALUES[name]:
+                r(*command)
+            envelope = r("SEEN.EXPORT", "v")
+            for _ in range(150 * SCALE):
+                bad = spoil(rng, envelope)
+                reply = r.many([("SEEN.IMPORT", "bad", bad, "REPLACE")])[0]
+                total += 1
+                if not isinstance(reply, Error):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+            true(server.alive(), "alive after %s" % name)
+        print("     %d envelopes, %d accepted" % (total, accepted))
 
 
 def any_arguments(module):
@@ -163,4 +192,4 @@ def any_arguments(module):
         print("     %d argument lists, %d errors" % (total, errors))
 
 
-run([corrupt_payloads, corrupt_chunks, any_arguments])
+run([corrupt_payloads, corrupt_chunks, corrupt_envelopes, any_arguments])

@@ -27,9 +27,9 @@ def items(n, prefix="i"):
 # Commands that change something, in order. The state that one leaves is what the
 # next one finds.
 BF = [
-    ("BF.ADD", "made", "a"),
-    ("BF.MADD", "made", "a", "b", "c"),
-    ("BF.MADD", "made", *items(3000)),
+    ("BF.ADD", "bf", "a"),
+    ("BF.MADD", "bf", "a", "b", "c"),
+    ("BF.MADD", "bf", *items(3000)),
     ("BF.RESERVE", "r", "0.001", "1000"),
     ("BF.RESERVE", "fixed", "0.01", "50", "NONSCALING"),
     ("BF.MADD", "fixed", *items(49)),
@@ -58,18 +58,61 @@ BF = [
     ("BF.CLEAR", "w"),
 ]
 
+POLICY = "items=20,generations=3,fpp=0.01,ttl=1d"
+
+XP = [
+    ("SEEN.MARK", "u", "a", "b"),
+    ("SEEN.MARK", "u", *items(1500)),
+    ("SEEN.MARK", "u", "AT", at(1000), "a"),
+    ("SEEN.MARK", "u2", "POLICY", POLICY, *items(10)),
+    ("SEEN.MARK", "u2", "AT", at(50000), "POLICY", POLICY, *items(30)),
+    ("SEEN.MARK", "u2", "AT", at(43200000), "POLICY", POLICY, "ITEMS", "x", "ITEMS"),
+    ("SEEN.TAKE", "u", "COUNT", "5", *items(20, "t")),
+    ("SEEN.TAKE", "u", "COUNT", "50", "AT", at(2000), *items(20, "t")),
+    ("SEEN.TAKE", "made", "COUNT", "1", "a", "b"),
+    ("SEEN.TAKEP", "u", "COUNT", "3", "2", "aabbccddeeff"),
+    ("SEEN.MARKP", "u", "4", "aaaabbbbccccdddd"),
+    ("SEEN.MARKP", "u3", "POLICY", "items=5,ttl=300ms", "1", "abcdefghijkl"),
+    ("SEEN.FORGET", "u", "a", "t1"),
+    ("SEEN.MARK", "u4", "a", "b"),
+    ("SEEN.MERGE", "u4", "u", "u2"),
+    ("SEEN.MERGE", "u5", "u", "u4"),
+    ("SEEN.IMPORT", "u6", "@export u2"),
+    ("SEEN.IMPORT", "u6", "@export u4"),
+    ("SEEN.IMPORT", "u6", "@export u3", "REPLACE"),
+    ("SEEN.FORGET", "made", "a"),
+    ("SEEN.FORGET", "u5"),
+]
+
+ALL = BF + XP
+
 # What changes nothing, in the state that the commands above leave.
 IDLE = [
-    ("BF.ADD", "made", "a"),
-    ("BF.MADD", "made", *items(3000)),
+    ("BF.ADD", "bf", "a"),
+    ("BF.MADD", "bf", *items(3000)),
     ("BF.EXISTS", "w", "a"),
     ("BF.MEXISTS", "w2", "a", "q"),
     ("BF.INFO", "w"),
     ("BF.ALLOW", "r", "front"),
     ("BF.CLEAR", "like"),
     ("BF.INSERT", "fixed", "NOCREATE", "ITEMS", *items(50)),
-    ("BF.SCANDUMP", "made", "0"),
+    ("BF.SCANDUMP", "bf", "0"),
+    ("SEEN.FRESH", "u", *items(300)),
+    ("SEEN.CHECK", "u2", *items(300)),
+    ("SEEN.TAKE", "u", "COUNT", "0", *items(300)),
+    ("SEEN.TAKE", "u", "COUNT", "5", "b", "i1", "i2"),
+    ("SEEN.TAKEP", "u", "COUNT", "5", "4", "aaaabbbb"),
+    ("SEEN.FORGET", "u", "never shown"),
+    ("SEEN.FORGET", "nobody"),
+    ("SEEN.MERGE", "u4", "u4"),
+    ("SEEN.EXPORT", "u"),
+    ("SEEN.INFO", "u"),
 ]
+
+
+def ready(client, command):
+    """A command with `@export KEY` replaced by what SEEN.EXPORT gives."""
+    return [client("SEEN.EXPORT", a[8:]) if a.startswith("@export ") else a for a in command]
 
 
 class Pair:
@@ -145,15 +188,16 @@ def check_copies(pair, key, what):
 
 def every_write_command(module):
     with Pair(module) as pair:
-        for command in BF:
+        for command in ALL:
             before = pair.digest()
-            reply = pair.p.many([command])[0]
+            reply = pair.p.many([ready(pair.p, command)])[0]
             true(not isinstance(reply, Error), "%s: %s" % (command, reply))
             true(pair.digest() != before, "%s changes something" % (command,))
             pair.settle()
             same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica after %s" % (command,))
             check_files(pair, command)
-            check_copies(pair, command[1], command)
+            if pair.p("EXISTS", command[1]):
+                check_copies(pair, command[1], command)
         check_rewrite(pair, "all of them")
         time.sleep(0.5)  # the windows' generations are over by now
         check_files(pair, "a while")
@@ -196,17 +240,20 @@ def a_replica_that_comes_late(module):
     with Pair(module) as pair:
         p = pair.p
         pair.r("REPLICAOF", "NO", "ONE")
-        for command in BF:
-            p.many([command])
+        for command in ALL:
+            p.many([ready(p, command)])
         p.many([("MULTI",), ("BF.ADD", "multi", "a"), ("BF.MADD", "multi", "a", "b"),
-                ("BF.INSERT", "w9", "WINDOW", "5", "ITEMS", "a"), ("EXEC",)])
+                ("BF.INSERT", "w9", "WINDOW", "5", "ITEMS", "a"),
+                ("SEEN.MARK", "multi3", "a"), ("EXEC",)])
         pair.attach()
         pair.settle()
         same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after a full synchronisation")
         p.many([("MULTI",), ("BF.ADD", "multi", "c"), ("BF.MADD", "multi2", "a", "b"),
-                ("BF.MADD", "w9", "a", "b"), ("EXEC",)])
+                ("BF.MADD", "w9", "a", "b"), ("SEEN.TAKE", "multi3", "COUNT", "1", "a", "b"),
+                ("EXEC",)])
         p("EVAL", "redis.call('BF.ADD', KEYS[1], 'x') "
-          "return redis.call('BF.MADD', KEYS[2], 'y', 'z')", "2", "script", "w9")
+          "redis.call('SEEN.MARK', KEYS[3], 'y', 'z') "
+          "return redis.call('BF.MADD', KEYS[2], 'y', 'z')", "3", "script", "w9", "user")
         pair.settle()
         same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after MULTI and EVAL")
         check_files(pair, "MULTI and EVAL")
@@ -218,15 +265,17 @@ def random_commands(module):
     with Pair(module) as pair:
         for round_ in range(6 * SCALE):
             for _ in range(200):
-                command = list(rng.choice(BF + IDLE))
+                command = list(rng.choice(ALL + IDLE))
                 if rng.random() < 0.3:
-                    command = ["BF.MADD", rng.choice(BF)[1]] + items(rng.randint(1, 300), "r")
-                pair.p.many([command])
+                    name, key = rng.choice(ALL)[:2]
+                    add = {"BF": "BF.MADD", "SE": "SEEN.MARK"}[name[:2]]
+                    command = [add, key] + items(rng.randint(1, 300), "r")
+                pair.p.many([[a if not a.startswith("@") else "" for a in command]])
             pair.settle()
             same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica, round %d" % round_)
             check_files(pair, "round %d" % round_)
             check_rewrite(pair, "round %d" % round_)
-            for key in set(c[1] for c in BF):
+            for key in set(c[1] for c in ALL):
                 if pair.p("EXISTS", key):
                     check_copies(pair, key, "round %d" % round_)
             if rng.random() < 0.5:
