@@ -65,10 +65,13 @@ void words_free(struct words *w)
     w->n = 0;
 }
 
-void secret_to_hex(const uint8_t secret[16], char hex[SECRET_DIGITS + 1])
+void words_add_secret(struct words *w, bool keyed, const uint8_t secret[16])
 {
-    for (int i = 0; i < 16; i++)
+    char hex[SECRET_DIGITS + 1] = "none";
+    for (int i = 0; keyed && i < 16; i++)
         snprintf(hex + 2 * i, 3, "%02x", secret[i]);
+    words_add(w, "SECRET");
+    words_add(w, "%s", hex);
 }
 
 static int digit(char c)
@@ -87,4 +90,13 @@ bool hex_to_secret(const char *hex, size_t len, uint8_t secret[16])
         secret[i] = (uint8_t)(high * 16 + low);
     }
     return true;
+}
+
+const char *to_secret(const RedisModuleString *s, bool *keyed,
+                      uint8_t secret[16])
+{
+    seen_key hex = key_of(s);
+    *keyed = !is_word(s, "none");
+    if (!*keyed || hex_to_secret(hex.data, hex.len, secret)) return NULL;
+    return "ERR SECRET is 32 hex digits, or none";
 }

@@ -35,11 +35,15 @@ struct words {
 
 void words_add(struct words *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* SECRET and its 32 hex digits, or none. */
+void words_add_secret(struct words *w, bool keyed, const uint8_t secret[16]);
 void words_free(struct words *w);
 
-/* 16 bytes as 32 hex digits, and back. */
+/* What stands behind SECRET. NULL, or an error. */
+const char *to_secret(const RedisModuleString *s, bool *keyed,
+                      uint8_t secret[16]);
+
 #define SECRET_DIGITS 32
-void secret_to_hex(const uint8_t secret[16], char hex[SECRET_DIGITS + 1]);
 bool hex_to_secret(const char *hex, size_t len, uint8_t secret[16]);
 
 #endif

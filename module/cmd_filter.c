@@ -21,7 +21,6 @@
 #include <math.h>
 #include <string.h>
 
-#define PIECE         256 /* items that are hashed together */
 #define MOST_MS       ((double)((uint64_t)1 << 48))
 #define MOST_CAPACITY ((long long)1 << 62)
 
@@ -105,10 +104,7 @@ static void replicate_make(RedisModuleCtx *ctx, RedisModuleString *name,
         words_add(&w, "EXPANSION");
         words_add(&w, "%" PRIu32, p->expansion);
     }
-    char hex[SECRET_DIGITS + 1] = "none";
-    if (p->keyed) secret_to_hex(p->secret, hex);
-    words_add(&w, "SECRET");
-    words_add(&w, "%s", hex);
+    words_add_secret(&w, p->keyed, p->secret);
     RedisModule_Replicate(ctx, "BF.RESERVE", "sv", name, w.word, w.n);
     words_free(&w);
 }
@@ -191,12 +187,8 @@ static const char *read_generations(const RedisModuleString *s, struct wish *w)
 
 static const char *read_secret(const RedisModuleString *s, struct wish *w)
 {
-    seen_key hex = key_of(s);
-    w->params.keyed = !is_word(s, "none");
     w->secret = true;
-    if (!w->params.keyed || hex_to_secret(hex.data, hex.len, w->params.secret))
-        return NULL;
-    return "ERR SECRET is 32 hex digits, or none";
+    return to_secret(s, &w->params.keyed, w->params.secret);
 }
 
 static const char *read_at(const RedisModuleString *s, struct wish *w)
@@ -338,15 +330,6 @@ static void obey_list(const seen_filter *f, RedisModuleString **items, size_t n,
         if (seen_allowlist_has(list, key.data, key.len))
             answers[i] = policy == SEEN_LISTED_ALWAYS;
     }
-}
-
-static void hash_items(const seen_filter *f, RedisModuleString **items,
-                       size_t n, seen_hash *hashes)
-{
-    seen_key keys[PIECE];
-    for (size_t i = 0; i < n; i++)
-        keys[i] = key_of(items[i]);
-    seen_hash_many(f, keys, n, hashes);
 }
 
 /* At most PIECE items. */

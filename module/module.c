@@ -123,6 +123,8 @@ static void info(RedisModuleInfoCtx *ctx, int for_crash)
     RedisModule_InfoAddFieldCString(ctx, "version", SEEN_VERSION);
     RedisModule_InfoAddFieldULongLong(ctx, "bf_keys",
                                       object_count(&bloom_family));
+    RedisModule_InfoAddFieldULongLong(ctx, "cf_keys",
+                                      object_count(&cuckoo_family));
     RedisModule_InfoAddFieldULongLong(ctx, "users", exposure_count());
     RedisModule_InfoAddFieldULongLong(ctx, "bytes", memory_in_use());
     RedisModule_InfoAddFieldULongLong(ctx, "adds", statistics.adds);

@@ -228,7 +228,9 @@ static bool fits(const struct family *family, const struct params *p,
 {
     if (facts->keyed != p->keyed || facts->secret_apart != p->keyed)
         return false;
-    if (family == &cuckoo_family) return facts->plan.kind == SEEN_CUCKOO;
+    if (family == &cuckoo_family)
+        return facts->plan.kind == SEEN_CUCKOO &&
+               facts->plan.items == p->capacity;
     if (p->window_ms)
         return facts->plan.kind == SEEN_WINDOW &&
                facts->plan.window_ms == p->window_ms &&
@@ -238,13 +240,17 @@ static bool fits(const struct family *family, const struct params *p,
            facts->plan.items == p->capacity;
 }
 
+/* All filters of a chain are like its first, whose plan is *first. */
 static seen_status read_filter(struct object *o, const uint8_t *bytes,
-                               size_t len)
+                               size_t len, seen_plan *first)
 {
     seen_facts facts;
     seen_status status = seen_look(bytes, len, &facts);
     if (status != SEEN_OK) return status;
-    if (!fits(o->family, &o->params, &facts)) return SEEN_CORRUPT;
+    if (o->n == 0) *first = facts.plan;
+    if (!fits(o->family, &o->params, &facts) ||
+        facts.plan.bits != first->bits || facts.plan.width != first->width)
+        return SEEN_CORRUPT;
     status =
         seen_load(&o->filter[o->n], bytes, len,
                   o->params.keyed ? o->params.secret : NULL, &o->memory.as);
@@ -270,13 +276,14 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
     if (!o) return SEEN_NOMEM;
     o->deleted = get_le(bytes + 72, 8);
     size_t at = HEADER;
+    seen_plan first = {0};
     while (status == SEEN_OK && o->n < n) {
         if (len - at < 8 || get_le(bytes + at, 8) > len - at - 8) {
             status = SEEN_CORRUPT;
             break;
         }
         size_t size = (size_t)get_le(bytes + at, 8);
-        status = read_filter(o, bytes + at + 8, size);
+        status = read_filter(o, bytes + at + 8, size, &first);
         at += 8 + size;
     }
     if (status == SEEN_OK && at != len) status = SEEN_CORRUPT;
@@ -498,6 +505,15 @@ struct object *object_open(RedisModuleCtx *ctx, const struct family *family,
                   "ERR the filter is not complete yet: LOADCHUNK has not "
                   "brought its last bytes",
                   refused);
+}
+
+void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
+                seen_hash *hashes)
+{
+    seen_key keys[PIECE];
+    for (size_t i = 0; i < n; i++)
+        keys[i] = key_of(items[i]);
+    seen_hash_many(f, keys, n, hashes);
 }
 
 void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,

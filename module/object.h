@@ -2,7 +2,7 @@
  * object.h - what a BF or a CF key holds: one filter, or a chain of them.
  *
  *     BF   one filter: scalable, or blocked (NONSCALING), or a window
- *     CF   a chain of cuckoo filters, the newest last
+ *     CF   a chain of equal cuckoo filters, the newest last
  *
  * Everything that concerns the whole (RDB, AOF, DUMP, COPY, digests, chunks) is
  * the same for both and lives here; commands live in cmd_filter.c and
@@ -45,8 +45,9 @@
 #include "memory.h"
 #include "redis_api.h"
 
-#define MOST_FILTERS 32
+#define MOST_FILTERS 16
 #define CHUNK_BYTES  ((size_t)16 << 20)
+#define PIECE        256 /* items that are hashed together */
 
 /* What was asked for when it was made. */
 struct params {
@@ -134,6 +135,10 @@ int object_scandump(RedisModuleCtx *ctx, const struct family *family,
                     RedisModuleString **argv, int argc);
 int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
                      RedisModuleString **argv, int argc);
+
+/* At most PIECE items. */
+void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
+                seen_hash *hashes);
 
 /* The key has changed: watchers and subscribers are told. */
 void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,

@@ -43,4 +43,34 @@ def python_bf(module):
             same(str(error), "item exists")
 
 
-run([python_bf])
+def python_cf(module):
+    with Server(module) as server:
+        cf = redis.Redis(port=server.port).cf()
+        true(cf.create("cuckoo", 1000), "create")
+        true(cf.create("cuckoo_e", 1000, expansion=1), "expansion")
+        true(cf.create("cuckoo_bs", 1000, bucket_size=4), "bucket size")
+        true(cf.create("cuckoo_mi", 1000, max_iterations=10), "iterations")
+        same(cf.add("cuckoo", "filter"), 1)
+        same(cf.addnx("cuckoo", "filter"), 0)
+        same(cf.addnx("cuckoo", "newItem"), 1)
+        same(cf.insert("captest", ["foo"]), [1])
+        same(cf.insert("captest", ["foo"], capacity=1000), [1])
+        same(cf.insertnx("captest", ["bar"]), [1])
+        same(cf.insertnx("captest", ["foo"], nocreate="1"), [0])
+        same(cf.insertnx("empty1", ["foo"], capacity=1000), [1])
+        same(cf.exists("cuckoo", "filter"), 1)
+        same(cf.exists("cuckoo", "notexist"), 0)
+        same(cf.mexists("cuckoo", "filter", "notexist"), [1, 0])
+        same(cf.count("cuckoo", "filter"), 1)
+        same(cf.count("cuckoo", "notexist"), 0)
+        same(cf.delete("cuckoo", "filter"), 1)
+        same(cf.count("cuckoo", "filter"), 0)
+        info = cf.info("cuckoo_mi")
+        same((info.maxIteration, info.bucketSize, info.expansionRate), (10, 2, 1))
+        iterator, data = cf.scandump("cuckoo", 0)
+        cf.client.delete("cuckoo")
+        cf.loadchunk("cuckoo", iterator, data)
+        same(cf.exists("cuckoo", "newItem"), 1)
+
+
+run([python_bf, python_cf])

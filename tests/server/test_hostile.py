@@ -10,12 +10,14 @@ WORDS = ["", "0", "-1", "1", "2", "nan", "inf", "-inf", "-0", "1e-300", "1e300",
          "-9223372036854775808", "2147483648", "4294967296", "x" * 300, "\x00", "\xff\xfe",
          "ITEMS", "NOCREATE", "CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "WINDOW",
          "GENERATIONS", "TTL", "LIKE", "SECRET", "AT", "ALWAYS", "NEVER", "REMOVE",
-         "POLICY", "COUNT", "LIMIT", "REPLACE", "items=5,ttl=1d", "items=x", "default",
+         "BUCKETSIZE", "MAXITERATIONS", "POLICY", "COUNT", "LIMIT", "REPLACE", "items=5,ttl=1d", "items=x", "default",
          "none", "0" * 32, "key", "other", "string", "nothing"]
 
 COMMANDS = ["BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS",
             "BF.INFO", "BF.CARD", "BF.SCANDUMP", "BF.LOADCHUNK", "BF.MERGE", "BF.CLEAR",
-            "BF.ALLOW", "SEEN.MARK", "SEEN.FRESH", "SEEN.TAKE", "SEEN.CHECK", "SEEN.MARKP",
+            "BF.ALLOW", "CF.RESERVE", "CF.ADD", "CF.ADDNX", "CF.INSERT", "CF.INSERTNX",
+            "CF.EXISTS", "CF.MEXISTS", "CF.DEL", "CF.COUNT", "CF.INFO", "CF.COMPACT",
+            "CF.SCANDUMP", "CF.LOADCHUNK", "SEEN.MARK", "SEEN.FRESH", "SEEN.TAKE", "SEEN.CHECK", "SEEN.MARKP",
             "SEEN.FRESHP", "SEEN.TAKEP", "SEEN.FORGET", "SEEN.MERGE", "SEEN.EXPORT",
             "SEEN.IMPORT", "SEEN.INFO", "SEEN.POLICY"]
 
@@ -26,6 +28,9 @@ VALUES = {
                  ("BF.MADD", "v", *["i%d" % i for i in range(100)])],
     "BF fixed": [("BF.RESERVE", "v", "0.01", "100", "NONSCALING"), ("BF.ADD", "v", "a")],
     "BF window": [("BF.RESERVE", "v", "0.01", "50", "WINDOW", "60"), ("BF.ADD", "v", "a")],
+    "CF": [("CF.RESERVE", "v", "100"), ("CF.ADD", "v", "a")],
+    "CF chain": [("CF.RESERVE", "v", "4"),
+                 ("CF.INSERT", "v", "ITEMS", *["i%d" % i for i in range(40)])],
     "XP": [("SEEN.MARK", "v", "a", "b", "c")],
     "XP large": [("SEEN.MARK", "v", *["i%d" % i for i in range(2500)])],
     "BF listed": [("BF.ADD", "v", "a"), ("BF.ALLOW", "v", "b", "c")],
@@ -80,6 +85,11 @@ def works(r, name):
         return [("BF.MEXISTS", name, "a", "zzz"), ("BF.INFO", name), ("BF.ADD", name, "new"),
                 ("BF.SCANDUMP", name, "0"), ("DUMP", name), ("DEBUG", "DIGEST-VALUE", name),
                 ("MEMORY", "USAGE", name), ("COPY", name, "copy", "REPLACE")]
+    if kind == "seen-cf-1":
+        return [("CF.MEXISTS", name, "a", "zzz"), ("CF.INFO", name), ("CF.ADD", name, "new"),
+                ("CF.DEL", name, "a"), ("CF.COUNT", name, "new"), ("CF.COMPACT", name),
+                ("CF.INSERT", name, "ITEMS", *["n%d" % i for i in range(50)]),
+                ("CF.SCANDUMP", name, "0"), ("DUMP", name), ("COPY", name, "copy", "REPLACE")]
     return [("SEEN.CHECK", name, "a", "zzz"), ("SEEN.INFO", name), ("SEEN.MARK", name, "new"),
             ("SEEN.TAKE", name, "COUNT", "1", "x", "y"), ("SEEN.FORGET", name, "a"),
             ("SEEN.EXPORT", name), ("DUMP", name), ("SEEN.MERGE", name, "v"),

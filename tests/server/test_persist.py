@@ -72,7 +72,7 @@ XP = [
     ("SEEN.TAKE", "made", "COUNT", "1", "a", "b"),
     ("SEEN.TAKEP", "u", "COUNT", "3", "2", "aabbccddeeff"),
     ("SEEN.MARKP", "u", "4", "aaaabbbbccccdddd"),
-    ("SEEN.MARKP", "u3", "POLICY", "items=5,ttl=300ms", "1", "abcdefghijkl"),
+    ("SEEN.MARKP", "u3", "POLICY", "items=5,ttl=1h", "1", "abcdefghijkl"),
     ("SEEN.FORGET", "u", "a", "t1"),
     ("SEEN.MARK", "u4", "a", "b"),
     ("SEEN.MERGE", "u4", "u", "u2"),
@@ -84,7 +84,25 @@ XP = [
     ("SEEN.FORGET", "u5"),
 ]
 
-ALL = BF + XP
+CF = [
+    ("CF.ADD", "cf", "a"),
+    ("CF.ADD", "cf", "a"),
+    ("CF.ADDNX", "cf", "b"),
+    ("CF.RESERVE", "c1", "20", "BUCKETSIZE", "4", "MAXITERATIONS", "9", "ERROR", "0.05"),
+    ("CF.RESERVE", "c2", "20", "EXPANSION", "0"),
+    ("CF.INSERT", "c1", "ITEMS", *items(100)),
+    ("CF.INSERT", "c2", "ITEMS", *items(100)),  # some of them find no room
+    ("CF.INSERTNX", "c1", "ITEMS", *items(120)),
+    ("CF.INSERT", "c3", "CAPACITY", "10", "ITEMS", "x", "x", "y"),
+    ("CF.DEL", "c1", "i7"),
+    ("CF.INSERT", "c3", "NOCREATE", "ITEMS", *["x"] * 20),
+    ("CF.RESERVE", "c4", "4"),
+    ("CF.INSERT", "c4", "ITEMS", *items(40)),
+    *[("CF.DEL", "c4", "i%d" % i) for i in range(39, -1, -1)],
+    ("CF.COMPACT", "c4"),
+]
+
+ALL = BF + CF + XP
 
 # What changes nothing, in the state that the commands above leave.
 IDLE = [
@@ -97,6 +115,12 @@ IDLE = [
     ("BF.CLEAR", "like"),
     ("BF.INSERT", "fixed", "NOCREATE", "ITEMS", *items(50)),
     ("BF.SCANDUMP", "bf", "0"),
+    ("CF.ADDNX", "cf", "a"),
+    ("CF.INSERTNX", "c1", "ITEMS", *items(120)[8:]),
+    ("CF.DEL", "c4", "nothing there"),
+    ("CF.COMPACT", "c4"),
+    ("CF.COUNT", "cf", "a"),
+    ("CF.MEXISTS", "c1", *items(300)),
     ("SEEN.FRESH", "u", *items(300)),
     ("SEEN.CHECK", "u2", *items(300)),
     ("SEEN.TAKE", "u", "COUNT", "0", *items(300)),
@@ -152,27 +176,33 @@ class Pair:
     def settle(self):
         wait_for(lambda: self.offset(self.p) == self.offset(self.r), "the replica to catch up")
 
-    def digest(self):
-        return self.p("DEBUG", "DIGEST")
+    def digest(self, client=None):
+        return (client or self.p)("DEBUG", "DIGEST")
+
+    def values(self):
+        """Digests with names, to see which key differs."""
+        keys = sorted(self.p("KEYS", "*"))
+        values = self.p("DEBUG", "DIGEST-VALUE", *keys) if keys else []
+        return [self.digest()] + list(zip(keys, values))
 
 
 def check_files(pair, what):
     """RDB and AOF bring back the same; so does a rewritten AOF."""
-    p, before = pair.p, pair.digest()
+    p, before = pair.p, pair.values()
     p("DEBUG", "RELOAD")
-    same(pair.digest(), before, "DEBUG RELOAD after %s" % (what,))
+    same(pair.values(), before, "DEBUG RELOAD after %s" % (what,))
     p("DEBUG", "LOADAOF")
-    same(pair.digest(), before, "DEBUG LOADAOF after %s" % (what,))
+    same(pair.values(), before, "DEBUG LOADAOF after %s" % (what,))
 
 
 def check_rewrite(pair, what):
-    p, before = pair.p, pair.digest()
+    p, before = pair.p, pair.values()
     p("BGREWRITEAOF")
     wait_for(lambda: b"aof_rewrite_in_progress:0" in p("INFO", "persistence")
              and b"aof_rewrite_scheduled:0" in p("INFO", "persistence"), "the rewrite")
     same(b"aof_last_bgrewrite_status:ok" in p("INFO", "persistence"), True, "rewrite")
     p("DEBUG", "LOADAOF")
-    same(pair.digest(), before, "rewrite and LOADAOF after %s" % (what,))
+    same(pair.values(), before, "rewrite and LOADAOF after %s" % (what,))
 
 
 def check_copies(pair, key, what):
@@ -194,7 +224,7 @@ def every_write_command(module):
             true(not isinstance(reply, Error), "%s: %s" % (command, reply))
             true(pair.digest() != before, "%s changes something" % (command,))
             pair.settle()
-            same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica after %s" % (command,))
+            same(pair.digest(pair.r), pair.digest(), "replica after %s" % (command,))
             check_files(pair, command)
             if pair.p("EXISTS", command[1]):
                 check_copies(pair, command[1], command)
@@ -202,7 +232,7 @@ def every_write_command(module):
         time.sleep(0.5)  # the windows' generations are over by now
         check_files(pair, "a while")
         pair.settle()
-        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica")
+        same(pair.digest(pair.r), pair.digest(), "replica")
         for command in IDLE:
             pair.settle()
             before, offset = pair.digest(), pair.offset(pair.p)
@@ -212,27 +242,22 @@ def every_write_command(module):
 
 
 def half_loaded(module):
-    """A filter of which only some chunks have come is saved and copied, too."""
+    """A filter of which only some bytes have come is saved and copied, too."""
     with Pair(module) as pair:
         p = pair.p
-        for prefix, reserve in (("BF", ("BF.RESERVE", "big", "0.001", "8000000")),):
+        for prefix, add in (("BF", "BF.MADD"), ("CF", "CF.INSERT")):
             p("FLUSHALL")
-            p(*reserve)
-            p(prefix + ".MADD", "big", *items(1000))
-            iterator, number = 0, 0
-            while True:
-                iterator, chunk = p(prefix + ".SCANDUMP", "big", str(iterator))
-                if iterator == 0:
-                    break
-                p(prefix + ".LOADCHUNK", "half", str(iterator), chunk)
+            p(add, "whole", *(["ITEMS"] if prefix == "CF" else []), *items(1000))
+            chunk = p(prefix + ".SCANDUMP", "whole", "0")[1]
+            cuts = [0, len(chunk) // 3, len(chunk) - 1, len(chunk)]
+            for start, end in zip(cuts, cuts[1:]):
+                p(prefix + ".LOADCHUNK", "half", str(1 + end), chunk[start:end])
                 pair.settle()
-                same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica, chunk %d" % number)
-                check_files(pair, "chunk %d" % number)
-                check_copies(pair, "half", "chunk %d" % number)
-                if number == 0:
-                    check_rewrite(pair, "the first chunk")
-                number += 1
-            same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "big"))
+                same(pair.digest(pair.r), pair.digest(), "replica, bytes to %d" % end)
+                check_files(pair, "bytes to %d" % end)
+                check_copies(pair, "half", "bytes to %d" % end)
+                check_rewrite(pair, "bytes to %d" % end)
+            same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "whole"))
 
 
 def a_replica_that_comes_late(module):
@@ -244,18 +269,18 @@ def a_replica_that_comes_late(module):
             p.many([ready(p, command)])
         p.many([("MULTI",), ("BF.ADD", "multi", "a"), ("BF.MADD", "multi", "a", "b"),
                 ("BF.INSERT", "w9", "WINDOW", "5", "ITEMS", "a"),
-                ("SEEN.MARK", "multi3", "a"), ("EXEC",)])
+                ("SEEN.MARK", "multi3", "a"), ("CF.ADD", "multi4", "a"), ("EXEC",)])
         pair.attach()
         pair.settle()
-        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after a full synchronisation")
+        same(pair.digest(pair.r), pair.digest(), "after a full synchronisation")
         p.many([("MULTI",), ("BF.ADD", "multi", "c"), ("BF.MADD", "multi2", "a", "b"),
                 ("BF.MADD", "w9", "a", "b"), ("SEEN.TAKE", "multi3", "COUNT", "1", "a", "b"),
-                ("EXEC",)])
+                ("CF.ADD", "multi4", "a"), ("EXEC",)])
         p("EVAL", "redis.call('BF.ADD', KEYS[1], 'x') "
           "redis.call('SEEN.MARK', KEYS[3], 'y', 'z') "
           "return redis.call('BF.MADD', KEYS[2], 'y', 'z')", "3", "script", "w9", "user")
         pair.settle()
-        same(pair.r("DEBUG", "DIGEST"), pair.digest(), "after MULTI and EVAL")
+        same(pair.digest(pair.r), pair.digest(), "after MULTI and EVAL")
         check_files(pair, "MULTI and EVAL")
 
 
@@ -268,11 +293,12 @@ def random_commands(module):
                 command = list(rng.choice(ALL + IDLE))
                 if rng.random() < 0.3:
                     name, key = rng.choice(ALL)[:2]
-                    add = {"BF": "BF.MADD", "SE": "SEEN.MARK"}[name[:2]]
-                    command = [add, key] + items(rng.randint(1, 300), "r")
+                    add = {"BF": ["BF.MADD", key], "CF": ["CF.INSERT", key, "ITEMS"],
+                           "SE": ["SEEN.MARK", key]}[name[:2]]
+                    command = add + items(rng.randint(1, 300), "r")
                 pair.p.many([[a if not a.startswith("@") else "" for a in command]])
             pair.settle()
-            same(pair.r("DEBUG", "DIGEST"), pair.digest(), "replica, round %d" % round_)
+            same(pair.digest(pair.r), pair.digest(), "replica, round %d" % round_)
             check_files(pair, "round %d" % round_)
             check_rewrite(pair, "round %d" % round_)
             for key in set(c[1] for c in ALL):
