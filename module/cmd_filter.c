@@ -33,6 +33,7 @@ struct wish {
     struct params params;
     bool capacity, error, expansion, secret; /* given */
     bool no_create;
+    bool plain;      /* BF.ADD or BF.MADD */
     uint64_t ttl_ms; /* 0: none */
     uint64_t at;     /* 0: now */
     RedisModuleString *like;
@@ -342,8 +343,6 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
     if (o->params.window_ms)
         seen_maybe_many_hashed_at(f, (uint64_t)RedisModule_Milliseconds(),
                                   hashes, n, answers);
-    else if (n == 1)
-        *answers = seen_maybe_hashed(f, *hashes);
     else
         seen_maybe_many_hashed(f, hashes, n, answers);
     obey_list(f, items, n, answers);
@@ -352,15 +351,35 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         statistics.hits += answers[i];
 }
 
-static int exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
-                  bool many)
+int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
-    bool refused, answers[PIECE] = {false};
+    bool refused, answer = false;
+    if (argc != 3) return RedisModule_WrongArity(ctx);
     struct object *o = object_open(ctx, &bloom_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
     if (refused) return REDISMODULE_OK;
-    if (many) RedisModule_ReplyWithArray(ctx, argc - 2);
+    if (o && o->params.window_ms) {
+        ask(o, argv + 2, 1, &answer);
+    } else if (o) {
+        seen_key item = key_of(argv[2]);
+        answer = seen_maybe(o->filter[0], item.data, item.len);
+        statistics.checks++;
+        statistics.hits += answer;
+    }
+    if (key) RedisModule_CloseKey(key);
+    return reply_bool(ctx, answer);
+}
+
+int bf_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key;
+    bool refused, answers[PIECE] = {false};
+    if (argc < 3) return RedisModule_WrongArity(ctx);
+    struct object *o = object_open(ctx, &bloom_family, argv[1],
+                                   REDISMODULE_READ, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    RedisModule_ReplyWithArray(ctx, argc - 2);
     for (int i = 2; i < argc; i += PIECE) {
         size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
         if (o) ask(o, argv + i, n, answers);
@@ -369,18 +388,6 @@ static int exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
     }
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
-}
-
-int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
-{
-    if (argc != 3) return RedisModule_WrongArity(ctx);
-    return exists(ctx, argv, argc, false);
-}
-
-int bf_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
-{
-    if (argc < 3) return RedisModule_WrongArity(ctx);
-    return exists(ctx, argv, argc, true);
 }
 
 /* ---- Adding ------------------------------------------------------------- */
@@ -448,11 +455,18 @@ static void add_all(struct object *o, uint64_t now, RedisModuleString **items,
     statistics.adds += a->done;
 }
 
+/* `plain`: the command was BF.ADD or BF.MADD of a filter that was there; where
+ * every item changed something, it is its own effect, and the server need not
+ * make another one. */
 static void replicate_adds(RedisModuleCtx *ctx, RedisModuleString *name,
                            const struct object *o, uint64_t now,
-                           RedisModuleString **items, const struct added *a)
+                           RedisModuleString **items, const struct added *a,
+                           bool plain)
 {
-    if (o->params.window_ms) {
+    if (plain && !o->params.window_ms && a->changes == a->done &&
+        a->status == SEEN_OK) {
+        RedisModule_ReplicateVerbatim(ctx);
+    } else if (o->params.window_ms) {
         RedisModule_Replicate(ctx, "BF.INSERT", "scclcv", name, "NOCREATE",
                               "AT", (long long)now, "ITEMS", items, a->done);
     } else if (a->changes == a->done && a->done > 1) {
@@ -496,7 +510,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
                   bool many)
 {
     RedisModuleKey *key;
-    bool refused, one[2];
+    bool refused, made = false, one[2];
     struct added a = {.before = one, .changed = one + 1};
     struct object *o =
         object_open(ctx, &bloom_family, name,
@@ -505,7 +519,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
     if (!o && w->no_create)
         RedisModule_ReplyWithError(ctx, "ERR not found");
     else if (!o)
-        o = create(ctx, key, name, w);
+        made = (o = create(ctx, key, name, w)) != NULL;
     if (!o) {
         RedisModule_CloseKey(key);
         return REDISMODULE_OK;
@@ -519,7 +533,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
     add_all(o, now, w->items, w->n, &a);
     reply_added(ctx, o, &a, many);
     if (a.changes) {
-        replicate_adds(ctx, name, o, now, w->items, &a);
+        replicate_adds(ctx, name, o, now, w->items, &a, w->plain && !made);
         object_changed(ctx, name, "bf.add");
     }
     if (w->n > 1) RedisModule_Free(a.before);
@@ -531,6 +545,7 @@ int bf_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     if (argc != 3) return RedisModule_WrongArity(ctx);
     struct wish w = default_wish();
+    w.plain = true;
     w.items = argv + 2;
     w.n = 1;
     return insert(ctx, argv[1], &w, false);
@@ -540,6 +555,7 @@ int bf_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     if (argc < 3) return RedisModule_WrongArity(ctx);
     struct wish w = default_wish();
+    w.plain = true;
     w.items = argv + 2;
     w.n = (size_t)argc - 2;
     return insert(ctx, argv[1], &w, true);
