@@ -263,7 +263,8 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
 {
     /* 1. The header, before anything is allocated. */
     struct params params;
-    if (object_promised(family, bytes, len) != len) return SEEN_CORRUPT;
+    if (len < HEADER || object_promised(family, bytes, len) != len)
+        return SEEN_CORRUPT;
     if (get_le(bytes + 8, 4) != VERSION) return SEEN_NEWER;
     uint64_t n = get_le(bytes + 84, 4);
     uint64_t most = family == &bloom_family ? 1 : MOST_FILTERS;

@@ -140,9 +140,9 @@ class Server:
                 "--enable-debug-command", "local", "--logfile", self.log_file(),
                 "--repl-diskless-sync-delay", "0",
             ] + self.options + ["--loadmodule", self.module] + self.arguments
-            self.process = subprocess.Popen(command, env=self.environment,
-                                            stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.DEVNULL)
+            with open(self.log_file(), "ab") as log:  # a sanitizer writes there
+                self.process = subprocess.Popen(command, env=self.environment,
+                                                stdout=subprocess.DEVNULL, stderr=log)
             if self.wait_up():
                 return self
             if self.process.poll() is None:  # it runs, and does not answer
