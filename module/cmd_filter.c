@@ -294,10 +294,22 @@ static const char *read_reserve(RedisModuleString **argv, int argc,
     return problem ? problem : contradiction(w);
 }
 
+/* A cluster asks the command itself where keys are that do not stand at the
+ * beginning. */
+static int tell_keys(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    RedisModule_KeyAtPos(ctx, 1);
+    for (int i = 2; i + 1 < argc; i++)
+        if (is_word(argv[i], "LIKE")) RedisModule_KeyAtPos(ctx, i + 1);
+    return REDISMODULE_OK;
+}
+
 int bf_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused;
+    if (RedisModule_IsKeysPositionRequest(ctx))
+        return tell_keys(ctx, argv, argc);
     if (argc < 4) return RedisModule_WrongArity(ctx);
     struct wish w = default_wish();
     const char *problem = read_reserve(argv, argc, &w);

@@ -17,7 +17,22 @@ static struct policy policies[MOST_POLICIES];
 static size_t count;
 static uint64_t clock_;
 
-static struct memory room; /* to work in; belongs to no key */
+/* ---- Room to work in; belongs to no key ---------------------------------- */
+
+static void *take_room(void *context, size_t size)
+{
+    (void)context;
+    return try_alloc(size);
+}
+
+static void give_room_back(void *context, void *at, size_t size)
+{
+    (void)context;
+    (void)size;
+    RedisModule_Free(at);
+}
+
+static const seen_allocator room = {take_room, give_room_back, NULL};
 
 /* ---- Text --------------------------------------------------------------- */
 
@@ -128,9 +143,8 @@ static struct policy *put(struct policy *p, const char *name, const char *text,
 /* The secret is known, whatever the order of the arguments was. */
 static struct policy *ready(struct policy *p, const char **problem)
 {
-    if (!room.as.alloc) memory_init(&room);
-    if (p->x || seen_exposure_new(&p->x, &p->policy, exposure_secret,
-                                  &room.as) == SEEN_OK)
+    if (p->x ||
+        seen_exposure_new(&p->x, &p->policy, exposure_secret, &room) == SEEN_OK)
         return p;
     *problem = "ERR no memory for another policy";
     return NULL;
