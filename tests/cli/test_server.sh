@@ -44,6 +44,25 @@ printf '%s\n' a b c d e >posts
 run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user -n 2 posts; expect_code 0; expect_out $'c\nd'
 run "$seen" fresh "redis://127.0.0.1:$port?prefix=u:" user posts; expect_code 0; expect_out e
 
+# The same ids under the same secret get the same answers, wrong ones too: here,
+# in a store of our own, and packed.
+seq 1 3000 | sed 's/^/00000/;s/.*\(.\{8\}\)$/\1/' >shown
+seq 1 200000 | sed 's/^/0000000/;s/.*\(.\{8\}\)$/\1/' >all
+sed 's/^/golden\t/' shown | "$seen" mark -q --secret-file data/secret lmdb:store
+sed 's/^/golden\t/' shown | "$seen" mark -q "redis://127.0.0.1:$port?prefix=u:"
+run bash -c "'$seen' fresh lmdb:store golden all >fresh.lmdb"; expect_code 0
+run bash -c "'$seen' fresh 'redis://127.0.0.1:$port?prefix=u:' golden all >fresh.redis"; expect_code 0
+run cmp fresh.lmdb fresh.redis; expect_code 0
+expect; [ "$(wc -l <fresh.lmdb)" -lt 197000 ] || wrong "some are wrongly withheld, the same ones"
+tr -d '\n' <all | redis-cli -p "$port" -x SEEN.FRESHP u:golden 8 >bits
+cat >unpack.py <<'EOF'
+bits = open("bits", "rb").read()[:25000]
+items = open("all").read().split()
+fresh = [x for i, x in enumerate(items) if bits[i // 8] >> (7 - i % 8) & 1]
+print(fresh == open("fresh.lmdb").read().split())
+EOF
+run python3 unpack.py; expect_out True
+
 # A second one finds the port taken, and everything stays as it is.
 run "$seen" server --port "$port" --dir other; expect_failure "port $port is in use"
 expect_no_file other

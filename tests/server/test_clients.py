@@ -1,4 +1,10 @@
-"""Debian's python3-redis runs its documented examples against the module."""
+"""Debian's python3-redis and node-redis (npm's `redis`) run their documented
+examples against the module; the latter where it is installed, as it is for
+script/test --full."""
+import os
+import shutil
+import subprocess
+
 import redis
 from lib import Server, run, same, true
 
@@ -73,4 +79,18 @@ def python_cf(module):
         same(cf.exists("cuckoo", "newItem"), 1)
 
 
-run([python_bf, python_cf])
+NODE_MODULES = "/usr/share/nodejs"  # where Debian has them
+
+
+def node(module):
+    if not shutil.which("node") or not os.path.isdir(NODE_MODULES + "/@redis/bloom"):
+        print("     left out: node-redis is not installed")
+        return
+    with Server(module) as server:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients.js")
+        result = subprocess.run(["node", script, str(server.port)], capture_output=True,
+                                text=True, env=dict(os.environ, NODE_PATH=NODE_MODULES))
+        same(result.stdout + result.stderr, "ok\n")
+
+
+run([python_bf, python_cf, node])
