@@ -143,26 +143,41 @@ static int change_number(const char *name, long long value, void *data,
     return REDISMODULE_OK;
 }
 
-static RedisModuleString *get_error(const char *name, void *data)
+/* Those of the words that can change while the server runs. */
+static const char *const words[] = {"error", "keyed", "policy"};
+
+#define WORDS (sizeof words / sizeof *words)
+
+static void show_word(const char *name, char *text, size_t cap)
 {
-    static RedisModuleString *text; /* lent to the server */
-    char digits[32];
-    (void)name;
-    (void)data;
-    if (text) RedisModule_FreeString(NULL, text);
-    int len = snprintf(digits, sizeof digits, "%.17g", config.error);
-    text = RedisModule_CreateString(NULL, digits, (size_t)len);
-    return text;
+    if (!strcmp(name, "error"))
+        snprintf(text, cap, "%.17g", config.error);
+    else if (!strcmp(name, "keyed"))
+        snprintf(text, cap, "%s", config.keyed ? "yes" : "no");
+    else
+        snprintf(text, cap, "%s", policy_at(0)->text);
 }
 
-static int change_error(const char *name, RedisModuleString *value, void *data,
-                        RedisModuleString **problem)
+static RedisModuleString *get_word(const char *name, void *data)
+{
+    RedisModuleString **lent = data; /* to the server, until the next time */
+    char text[POLICY_TEXT];
+    show_word(name, text, sizeof text);
+    if (*lent) RedisModule_FreeString(NULL, *lent);
+    *lent = RedisModule_CreateString(NULL, text, strlen(text));
+    return *lent;
+}
+
+static int change_word(const char *name, RedisModuleString *value, void *data,
+                       RedisModuleString **problem)
 {
     (void)data;
     const char *expected =
         set_word(name, RedisModule_StringPtrLen(value, NULL));
     if (!expected) return REDISMODULE_OK;
-    *problem = RedisModule_CreateString(NULL, expected, strlen(expected));
+    char text[160];
+    int len = snprintf(text, sizeof text, "expected %s", expected);
+    *problem = RedisModule_CreateString(NULL, text, (size_t)len);
     return REDISMODULE_ERR;
 }
 
@@ -181,11 +196,14 @@ int config_register(RedisModuleCtx *ctx)
                 NULL) != REDISMODULE_OK)
             return REDISMODULE_ERR;
     }
-    char error[32];
-    snprintf(error, sizeof error, "%.17g", config.error);
-    if (RedisModule_RegisterStringConfig(
-            ctx, "error", error, REDISMODULE_CONFIG_DEFAULT, get_error,
-            change_error, NULL, NULL) != REDISMODULE_OK)
-        return REDISMODULE_ERR;
+    static RedisModuleString *lent[WORDS];
+    for (size_t i = 0; i < WORDS; i++) {
+        char text[POLICY_TEXT];
+        show_word(words[i], text, sizeof text);
+        if (RedisModule_RegisterStringConfig(
+                ctx, words[i], text, REDISMODULE_CONFIG_DEFAULT, get_word,
+                change_word, NULL, &lent[i]) != REDISMODULE_OK)
+            return REDISMODULE_ERR;
+    }
     return RedisModule_LoadConfigs(ctx);
 }

@@ -7,9 +7,10 @@
 #ifndef SEEN_MODULE_CONFIG_H
 #define SEEN_MODULE_CONFIG_H
 
-#include "seen_exposure.h"
-
 #include "redis_api.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 enum commands {
     COMMANDS_ALL,  /* every one must be free, or loading fails */

@@ -329,6 +329,15 @@ def loading_options(module):
         refused(r, "CONFIG", "SET", "seen.error", "2")
         same(r("CONFIG", "SET", "seen.error", "0.25"), "OK")
         same(r("CONFIG", "GET", "seen.error"), [b"seen.error", b"0.25"])
+        refused(r, "CONFIG", "SET", "seen.keyed", "perhaps", says="yes or no")
+        same(r("CONFIG", "SET", "seen.keyed", "yes"), "OK")
+        r("BF.ADD", "keyed", "a")
+        same(r("BF.INFO", "keyed", "KEYED"), [1])
+        r("CONFIG", "SET", "seen.keyed", "no")
+        same(r("CONFIG", "SET", "seen.policy", "items=7,ttl=1h"), "OK")
+        true(b"items=7," in r("CONFIG", "GET", "seen.policy")[1], "the policy")
+        true("items=7," in r("SEEN.POLICY", "default"), "the same")
+        refused(r, "CONFIG", "SET", "seen.policy", "items=none")
         r("BF.ADD", "l", "a")
         same(r("BF.INFO", "l", "CAPACITY"), [7000])
         r("BF.RESERVE", "j", "0.25", "7000", "EXPANSION", "4", "SECRET", "none")
@@ -336,7 +345,7 @@ def loading_options(module):
         same(r("DEBUG", "DIGEST-VALUE", "j"), r("DEBUG", "DIGEST-VALUE", "l"),
              "without a secret filters are alike")
         info = r("INFO", "seen").decode()
-        true("seen_keyed:no" in info and "seen_bf_keys:3" in info, info)
+        true("seen_keyed:no" in info and "seen_bf_keys:4" in info, info)
     with Server(module, ["commands=seen"]) as server:
         refused(server.client(), "BF.ADD", "k", "a", says="unknown command")
     for wrong in ("commands=most", "surprise=1", "capacity=0", "capacity=x", "error=1",
