@@ -45,7 +45,7 @@ static struct wish default_wish(void)
 {
     return (struct wish){.params = {.capacity = config.capacity,
                                     .error = config.error,
-                                    .expansion = config.expansion,
+                                    .expansion = (uint32_t)config.expansion,
                                     .keyed = config.keyed}};
 }
 

@@ -18,36 +18,18 @@ struct config config = {.error = 0.01,
 
 /* ---- Parameters --------------------------------------------------------- */
 
-/* Whole numbers. */
-static const struct parameter {
+static const struct number {
     const char *name;
+    uint64_t *to;
     long long min, max;
 } numbers[] = {
-    {"capacity", 1, (long long)1 << 40},
-    {"cf-capacity", 4, (long long)1 << 40},
-    {"expansion", 1, 32768},
-    {"memory-limit", 65536, (long long)1 << 46},
+    {"capacity", &config.capacity, 1, (long long)1 << 40},
+    {"cf-capacity", &config.cf_capacity, 4, (long long)1 << 40},
+    {"expansion", &config.expansion, 1, 32768},
+    {"memory-limit", &config.memory_limit, 65536, (long long)1 << 46},
 };
 
-static void set_number(const char *name, long long value)
-{
-    if (!strcmp(name, "capacity"))
-        config.capacity = (uint64_t)value;
-    else if (!strcmp(name, "cf-capacity"))
-        config.cf_capacity = (uint64_t)value;
-    else if (!strcmp(name, "expansion"))
-        config.expansion = (uint32_t)value;
-    else
-        config.memory_limit = (uint64_t)value;
-}
-
-static long long number(const char *name)
-{
-    if (!strcmp(name, "capacity")) return (long long)config.capacity;
-    if (!strcmp(name, "cf-capacity")) return (long long)config.cf_capacity;
-    if (!strcmp(name, "expansion")) return (long long)config.expansion;
-    return (long long)config.memory_limit;
-}
+#define NUMBERS (sizeof numbers / sizeof *numbers)
 
 /* Words. NULL, or what was expected. */
 static const char *set_word(const char *name, const char *value)
@@ -99,7 +81,7 @@ static int load_one(RedisModuleCtx *ctx, const char *text)
     if (!equals || len >= sizeof name) return refuse(ctx, text, "NAME=VALUE");
     memcpy(name, text, len);
     name[len] = 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < NUMBERS; i++) {
         long long value;
         if (strcmp(numbers[i].name, name)) continue;
         if (!text_to_number(equals + 1, &value) || value < numbers[i].min ||
@@ -109,7 +91,7 @@ static int load_one(RedisModuleCtx *ctx, const char *text)
                      numbers[i].max);
             return refuse(ctx, text, range);
         }
-        set_number(name, value);
+        *numbers[i].to = (uint64_t)value;
         return REDISMODULE_OK;
     }
     const char *expected = set_word(name, equals + 1);
@@ -130,16 +112,18 @@ int config_load(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 static long long get_number(const char *name, void *data)
 {
-    (void)data;
-    return number(name);
+    const uint64_t *from = data;
+    (void)name;
+    return (long long)*from;
 }
 
 static int change_number(const char *name, long long value, void *data,
                          RedisModuleString **problem)
 {
-    (void)data;
+    uint64_t *to = data;
+    (void)name;
     (void)problem;
-    set_number(name, value);
+    *to = (uint64_t)value;
     return REDISMODULE_OK;
 }
 
@@ -186,14 +170,14 @@ int config_register(RedisModuleCtx *ctx)
     if (!RedisModule_RegisterNumericConfig ||
         !RedisModule_RegisterStringConfig || !RedisModule_LoadConfigs)
         return REDISMODULE_OK;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const struct parameter *p = &numbers[i];
-        bool bytes = !strcmp(p->name, "memory-limit");
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const struct number *n = &numbers[i];
+        bool bytes = n->to == &config.memory_limit;
         if (RedisModule_RegisterNumericConfig(
-                ctx, p->name, number(p->name),
+                ctx, n->name, (long long)*n->to,
                 bytes ? REDISMODULE_CONFIG_MEMORY : REDISMODULE_CONFIG_DEFAULT,
-                p->min, p->max, get_number, change_number, NULL,
-                NULL) != REDISMODULE_OK)
+                n->min, n->max, get_number, change_number, NULL,
+                n->to) != REDISMODULE_OK)
             return REDISMODULE_ERR;
     }
     static RedisModuleString *lent[WORDS];
