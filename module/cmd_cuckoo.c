@@ -32,7 +32,6 @@
 #include "config.h"
 #include "object.h"
 #include "reply.h"
-#include "secret.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -68,33 +67,12 @@ static struct wish default_wish(void)
                                     .keyed = config.keyed}};
 }
 
-static struct object *make(RedisModuleCtx *ctx, struct wish *w)
-{
-    struct params *p = &w->params;
-    if (p->keyed && !w->secret && !secret_random(p->secret)) {
-        RedisModule_ReplyWithError(ctx, "ERR the system has no random bytes to "
-                                        "make a secret of");
-        return NULL;
-    }
-    seen_spec spec = spec_of(p);
-    const char *problem = seen_plan_problem(&spec);
-    if (problem) {
-        reply_error(ctx, "ERR %s", problem);
-        return NULL;
-    }
-    struct object *o = object_new(&cuckoo_family, p);
-    seen_status status = o ? object_grow(o, &spec) : SEEN_NOMEM;
-    if (status == SEEN_OK) return o;
-    object_free(o);
-    reply_status(ctx, status);
-    return NULL;
-}
-
 /* The filter is there from now on; NULL: the error has been replied. */
 static struct object *create(RedisModuleCtx *ctx, RedisModuleKey *key,
                              RedisModuleString *name, struct wish *w)
 {
-    struct object *o = make(ctx, w);
+    struct object *o =
+        object_make(ctx, &cuckoo_family, &w->params, w->secret, spec_of);
     if (!o) return NULL;
     const struct params *p = &o->params;
     struct words words = {.n = 0};
@@ -220,35 +198,14 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         statistics.hits += answers[i];
 }
 
-static int exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
-                  bool many)
-{
-    RedisModuleKey *key;
-    bool refused, answers[PIECE] = {false};
-    struct object *o = object_open(ctx, &cuckoo_family, argv[1],
-                                   REDISMODULE_READ, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    if (many) RedisModule_ReplyWithArray(ctx, argc - 2);
-    for (int i = 2; i < argc; i += PIECE) {
-        size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
-        if (o) ask(o, argv + i, n, answers);
-        for (size_t j = 0; j < n; j++)
-            reply_bool(ctx, answers[j]);
-    }
-    if (key) RedisModule_CloseKey(key);
-    return REDISMODULE_OK;
-}
-
 int cf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    if (argc != 3) return RedisModule_WrongArity(ctx);
-    return exists(ctx, argv, argc, false);
+    return object_exists(ctx, &cuckoo_family, argv, argc, false, ask);
 }
 
 int cf_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    if (argc < 3) return RedisModule_WrongArity(ctx);
-    return exists(ctx, argv, argc, true);
+    return object_exists(ctx, &cuckoo_family, argv, argc, true, ask);
 }
 
 static uint64_t count(const struct object *o, const RedisModuleString *item)

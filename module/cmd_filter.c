@@ -13,7 +13,6 @@
 #include "config.h"
 #include "object.h"
 #include "reply.h"
-#include "secret.h"
 
 #include "seen_allowlist.h"
 
@@ -62,31 +61,6 @@ static seen_spec spec_of(const struct params *p)
                        .key = p->keyed ? p->secret : NULL};
 }
 
-static struct object *make(RedisModuleCtx *ctx, struct wish *w)
-{
-    struct params *p = &w->params;
-    if (p->keyed && !w->secret && !secret_random(p->secret)) {
-        RedisModule_ReplyWithError(ctx, "ERR the system has no random bytes to "
-                                        "make a secret of");
-        return NULL;
-    }
-    seen_spec spec = spec_of(p);
-    seen_plan plan;
-    const char *problem = seen_plan_problem(&spec);
-    if (problem) {
-        reply_error(ctx, "ERR %s", problem);
-        return NULL;
-    }
-    if (p->window_ms && seen_plan_for(&spec, &plan) == SEEN_OK)
-        p->generations = plan.generations;
-    struct object *o = object_new(&bloom_family, p);
-    seen_status status = o ? object_grow(o, &spec) : SEEN_NOMEM;
-    if (status == SEEN_OK) return o;
-    object_free(o);
-    reply_status(ctx, status);
-    return NULL;
-}
-
 static void replicate_make(RedisModuleCtx *ctx, RedisModuleString *name,
                            const struct params *p)
 {
@@ -126,7 +100,12 @@ static void expire(RedisModuleCtx *ctx, RedisModuleKey *key,
 static struct object *create(RedisModuleCtx *ctx, RedisModuleKey *key,
                              RedisModuleString *name, struct wish *w)
 {
-    struct object *o = make(ctx, w);
+    struct params *p = &w->params;
+    seen_spec spec = spec_of(p);
+    seen_plan plan;
+    if (p->window_ms && seen_plan_for(&spec, &plan) == SEEN_OK)
+        p->generations = plan.generations;
+    struct object *o = object_make(ctx, &bloom_family, p, w->secret, spec_of);
     if (!o) return NULL;
     RedisModule_ModuleTypeSetValue(key, bloom_family.type, o);
     replicate_make(ctx, name, &o->params);
@@ -385,21 +364,7 @@ int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 int bf_mexists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    RedisModuleKey *key;
-    bool refused, answers[PIECE] = {false};
-    if (argc < 3) return RedisModule_WrongArity(ctx);
-    struct object *o = object_open(ctx, &bloom_family, argv[1],
-                                   REDISMODULE_READ, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    RedisModule_ReplyWithArray(ctx, argc - 2);
-    for (int i = 2; i < argc; i += PIECE) {
-        size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
-        if (o) ask(o, argv + i, n, answers);
-        for (size_t j = 0; j < n; j++)
-            reply_bool(ctx, answers[j]);
-    }
-    if (key) RedisModule_CloseKey(key);
-    return REDISMODULE_OK;
+    return object_exists(ctx, &bloom_family, argv, argc, true, ask);
 }
 
 /* ---- Adding ------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "bytes.h"
 #include "reply.h"
+#include "secret.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -82,6 +83,29 @@ seen_status object_grow(struct object *o, const seen_spec *spec)
     seen_status status = seen_new(&o->filter[o->n], &with);
     if (status == SEEN_OK) o->n++;
     return status;
+}
+
+struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
+                           struct params *params, bool has_secret,
+                           seen_spec (*spec_of)(const struct params *))
+{
+    if (params->keyed && !has_secret && !secret_random(params->secret)) {
+        RedisModule_ReplyWithError(ctx, "ERR the system has no random bytes to "
+                                        "make a secret of");
+        return NULL;
+    }
+    seen_spec spec = spec_of(params);
+    const char *problem = seen_plan_problem(&spec);
+    if (problem) {
+        reply_error(ctx, "ERR %s", problem);
+        return NULL;
+    }
+    struct object *o = object_new(family, params);
+    seen_status status = o ? object_grow(o, &spec) : SEEN_NOMEM;
+    if (status == SEEN_OK) return o;
+    object_free(o);
+    reply_status(ctx, status);
+    return NULL;
 }
 
 /* Room for `len` pending bytes, of `most` that will come. */
@@ -179,17 +203,33 @@ static void write_header(const struct object *o, size_t len, uint8_t *to)
 uint8_t *object_save(const struct object *o, size_t *len)
 {
     *len = object_saved_size(o);
-    uint8_t *bytes = RedisModule_Alloc(*len), *to = bytes + HEADER;
+    uint8_t *bytes = try_alloc(*len), *to = bytes + HEADER;
+    if (!bytes) return NULL;
     write_header(o, *len, bytes);
     for (uint32_t i = 0; i < o->n; i++) {
         size_t room = *len - (size_t)(to - bytes) - 8, used = 0;
-        seen_status status =
-            seen_save(o->filter[i], save_flags(o), to + 8, room, &used);
-        if (status != SEEN_OK) abort(); /* no memory: as the server does */
+        if (seen_save(o->filter[i], save_flags(o), to + 8, room, &used) !=
+            SEEN_OK) { /* no memory to sort an allowlist */
+            RedisModule_Free(bytes);
+            return NULL;
+        }
         put_le(to, used, 8);
         to += 8 + used;
     }
     return bytes;
+}
+
+/* What there is of it, for files and digests, which cannot fail: without memory
+ * they end as the server's own do. */
+static const uint8_t *all_bytes(const struct object *o, size_t *len,
+                                uint8_t **mine)
+{
+    *len = o->pending_len;
+    *mine = NULL;
+    if (!o->n) return o->pending;
+    *mine = object_save(o, len);
+    if (!*mine) abort();
+    return *mine;
 }
 
 /* ---- Bytes in ----------------------------------------------------------- */
@@ -330,12 +370,12 @@ static const struct family *const families[] = {&bloom_family, &cuckoo_family};
 static void rdb_save(RedisModuleIO *io, void *value)
 {
     const struct object *o = value;
-    size_t len = o->pending_len;
-    uint8_t *bytes = o->n ? object_save(o, &len) : NULL;
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(o, &len, &mine);
     RedisModule_SaveUnsigned(io, o->n == 0);
-    RedisModule_SaveStringBuffer(io, (const char *)(o->n ? bytes : o->pending),
-                                 len);
-    if (bytes) RedisModule_Free(bytes);
+    RedisModule_SaveStringBuffer(io, (const char *)bytes, len);
+    RedisModule_Free(mine);
 }
 
 /* What has arrived so far is judged when the rest has. */
@@ -398,25 +438,26 @@ static void *cuckoo_rdb_load(RedisModuleIO *io, int encoding)
 static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
 {
     const struct object *o = value;
-    size_t len = o->pending_len;
-    uint8_t *bytes = o->n ? object_save(o, &len) : o->pending;
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(o, &len, &mine);
     for (size_t at = 0; at < len;) {
         size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
         RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
                             (long long)(1 + at + some), bytes + at, some);
         at += some;
     }
-    if (o->n) RedisModule_Free(bytes);
+    RedisModule_Free(mine);
 }
 
 static void digest(RedisModuleDigest *d, void *value)
 {
-    const struct object *o = value;
-    size_t len = o->pending_len;
-    uint8_t *bytes = o->n ? object_save(o, &len) : o->pending;
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(value, &len, &mine);
     RedisModule_DigestAddStringBuffer(d, (const char *)bytes, len);
     RedisModule_DigestEndSequence(d);
-    if (o->n) RedisModule_Free(bytes);
+    RedisModule_Free(mine);
 }
 
 static void free_value(void *value)
@@ -525,6 +566,28 @@ void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,
                                     name);
 }
 
+int object_exists(RedisModuleCtx *ctx, const struct family *family,
+                  RedisModuleString **argv, int argc, bool many,
+                  void (*ask)(const struct object *o, RedisModuleString **items,
+                              size_t n, bool *answers))
+{
+    RedisModuleKey *key;
+    bool refused, answers[PIECE] = {false};
+    if (many ? argc < 3 : argc != 3) return RedisModule_WrongArity(ctx);
+    struct object *o =
+        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    if (many) RedisModule_ReplyWithArray(ctx, argc - 2);
+    for (int i = 2; i < argc; i += PIECE) {
+        size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
+        if (o) ask(o, argv + i, n, answers);
+        for (size_t j = 0; j < n; j++)
+            reply_bool(ctx, answers[j]);
+    }
+    if (key) RedisModule_CloseKey(key);
+    return REDISMODULE_OK;
+}
+
 int object_scandump(RedisModuleCtx *ctx, const struct family *family,
                     RedisModuleString **argv, int argc)
 {
@@ -551,6 +614,10 @@ int object_scandump(RedisModuleCtx *ctx, const struct family *family,
     }
     size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
     uint8_t *bytes = some ? object_save(o, &len) : NULL;
+    if (some && !bytes) {
+        RedisModule_CloseKey(key);
+        return reply_status(ctx, SEEN_NOMEM);
+    }
     RedisModule_ReplyWithArray(ctx, 2);
     RedisModule_ReplyWithLongLong(ctx, some ? (long long)(1 + at + some) : 0);
     RedisModule_ReplyWithStringBuffer(ctx, some ? (const char *)bytes + at : "",

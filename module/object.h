@@ -95,13 +95,19 @@ seen_status object_copy(struct object **copy, const struct object *o);
 /* Another filter at the end of the chain. */
 seen_status object_grow(struct object *o, const seen_spec *spec);
 
+/* An object with its first filter, of this spec, and a random secret unless one
+ * was given. NULL: the error has been replied. */
+struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
+                           struct params *params, bool has_secret,
+                           seen_spec (*spec_of)(const struct params *));
+
 /* Bytes of this object and everything in it. */
 size_t object_bytes(const struct object *o);
 
 /* ---- Bytes -------------------------------------------------------------- */
 
 size_t object_saved_size(const struct object *o);
-/* The bytes, from RedisModule_Alloc(). */
+/* The bytes, for RedisModule_Free(); NULL: no memory. */
 uint8_t *object_save(const struct object *o, size_t *len);
 seen_status object_read(const struct family *family, const uint8_t *bytes,
                         size_t len, struct object **o);
@@ -135,6 +141,12 @@ int object_scandump(RedisModuleCtx *ctx, const struct family *family,
                     RedisModuleString **argv, int argc);
 int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
                      RedisModuleString **argv, int argc);
+
+/* EXISTS and MEXISTS: `ask` answers for at most PIECE items at a time. */
+int object_exists(RedisModuleCtx *ctx, const struct family *family,
+                  RedisModuleString **argv, int argc, bool many,
+                  void (*ask)(const struct object *o, RedisModuleString **items,
+                              size_t n, bool *answers));
 
 /* At most PIECE items. */
 void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
