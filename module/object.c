@@ -203,8 +203,9 @@ static void write_header(const struct object *o, size_t len, uint8_t *to)
 uint8_t *object_save(const struct object *o, size_t *len)
 {
     *len = object_saved_size(o);
-    uint8_t *bytes = try_alloc(*len), *to = bytes + HEADER;
+    uint8_t *bytes = try_alloc(*len);
     if (!bytes) return NULL;
+    uint8_t *to = bytes + HEADER;
     write_header(o, *len, bytes);
     for (uint32_t i = 0; i < o->n; i++) {
         size_t room = *len - (size_t)(to - bytes) - 8, used = 0;
