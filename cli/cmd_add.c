@@ -72,7 +72,8 @@ static seen_info after;
 /* Looking reads every bit: only for who wants to know. */
 static void close_file(void)
 {
-    if (!opt.quiet || opt.json) seen_info_of(target.filter, &after);
+    if (target.filter && (!opt.quiet || opt.json))
+        seen_info_of(target.filter, &after);
     close_target(&target);
 }
 
@@ -83,7 +84,8 @@ static void open_file(const char *name)
     bool exists = find_target(&target, name);
     seen_spec spec = wished_spec();
     if (!exists && !wish_given())
-        fail("%s: no such file; add -n ITEMS -p RATE to make it", name);
+        fail("%s: no such %s; add -n ITEMS -p RATE to make it", name,
+             target.on_server ? "filter there" : "file");
     if (!exists && spec.kind == SEEN_BITMAP && !key_format.hex)
         key_format.u64 = true;
     if (!exists && spec.dialect) keys_for_dialect(spec.dialect);
@@ -98,7 +100,8 @@ static void open_file(const char *name)
     if (foreign && opt.ack)
         fail("--ack: a filter of another system is written as a whole, at the "
              "end");
-    if (exists && !foreign) must_agree(name, &target.facts, &spec);
+    if (exists && !foreign && !target.on_server)
+        must_agree(name, &target.facts, &spec);
     write_target(&target, SEEN_STORE_DURABLE, exists ? NULL : &spec);
     if (!opt.quiet && !opt.json) note_recovery(&target);
 }
@@ -118,9 +121,11 @@ static void report_json(FILE *to)
     json_bool(&j, "created", target.report.created);
     json_number(&j, "lines", (double)tally.lines);
     json_number(&j, "new", (double)added());
-    json_number(&j, "items", (double)after.items);
-    json_number(&j, "capacity", (double)after.capacity);
-    json_number(&j, "fpp_now", after.fpp_now);
+    if (!target.on_server) {
+        json_number(&j, "items", (double)after.items);
+        json_number(&j, "capacity", (double)after.capacity);
+        json_number(&j, "fpp_now", after.fpp_now);
+    }
     json_number(&j, "recovered", (double)target.report.recovered_keys);
     json_number(&j, "seconds", seconds_running());
     json_close(&j, '}');
@@ -130,11 +135,12 @@ static void report_text(void)
 {
     char lines[UNIT_TEXT], new[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
-    note("%s: %s%s lines, %s of them new; %s keys in all", target.name,
+    note("%s: %s%s lines, %s of them new%s%s%s", target.name,
          target.report.created ? "created; " : "",
          show_count(lines, (double)tally.lines),
-         show_count(new, (double)added()),
-         show_count(items, (double)after.items));
+         show_count(new, (double)added()), target.on_server ? "" : "; ",
+         target.on_server ? "" : show_count(items, (double)after.items),
+         target.on_server ? "" : " keys in all");
     /* A window holds a generation more than it was planned for. */
     if (after.capacity && after.items > after.capacity &&
         after.kind != SEEN_WINDOW)

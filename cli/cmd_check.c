@@ -39,7 +39,8 @@ static struct target target;
 
 static void ask_all(struct job *job)
 {
-    seen_maybe_many(target.filter, job->chunk.keys, job->chunk.n, job->answers);
+    if (!target.on_server)
+        (void)ask_target(&target, job->chunk.keys, job->chunk.n, job->answers);
 }
 
 static bool any_wanted(const struct job *job)
@@ -49,8 +50,17 @@ static bool any_wanted(const struct job *job)
     return false;
 }
 
+/* A server may fail to answer; what was not answered is not printed. */
 static size_t answer(struct job *job)
 {
+    struct chunk *c = &job->chunk;
+    seen_status status = SEEN_OK;
+    if (target.on_server)
+        status = ask_target(&target, c->keys, c->n, job->answers);
+    if (status != SEEN_OK) {
+        blame_target(&target, status, c);
+        return 0;
+    }
     if (opt.quiet && any_wanted(job)) _Exit(EXIT_DONE);
     return job->chunk.n;
 }

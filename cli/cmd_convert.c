@@ -58,6 +58,7 @@ static int run(char **operands, size_t n)
         fail("--to %s: expected native or a dialect of seen dialects", opt.to);
     const char *path = output_path(opt.output);
     if (!find_target(&target, operands[0])) target_missing(&target);
+    must_be_file(&target);
     read_target(&target);
     convert(&target, path);
     if (!opt.quiet && path)

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "remote.h"
 #include "spec.h"
 #include "survey.h"
 #include "target.h"
@@ -274,6 +275,11 @@ static void print_json(struct json *j, const struct target *t,
 static void print_filters(struct target *targets, size_t n, struct json *j)
 {
     for (size_t i = 0; i < n; i++) {
+        if (targets[i].on_server) {
+            print_remote(&targets[i], opt.json ? j : NULL);
+            close_target(&targets[i]);
+            continue;
+        }
         work_on(targets[i].name);
         seen_info info = inspect(&targets[i]);
         work_on(NULL);

@@ -165,6 +165,7 @@ static int run(char **operands, size_t n)
     struct target *targets = must_have(calloc(n, sizeof *targets));
     for (size_t i = 0; i < n; i++) {
         if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
+        must_be_file(&targets[i]);
         apart = apart || targets[i].facts.secret_apart;
         if (target_is(&targets[i], path)) was = &targets[i].facts;
     }

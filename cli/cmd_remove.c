@@ -86,6 +86,7 @@ static int run(char **operands, size_t n)
         fail("stdin can only be read: expected a filter file");
     open_flow(operands + 1, n - 1, false, opt.quiet);
     if (!find_target(&target, name)) target_missing(&target);
+    must_be_file(&target);
     must_forget();
     check_key_format();
     write_target(&target, SEEN_STORE_DURABLE, NULL);

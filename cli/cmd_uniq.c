@@ -173,6 +173,7 @@ static void open_filter(void)
 {
     seen_spec spec = make_spec();
     bool exists = opt.state && find_target(&state, opt.state);
+    must_be_file(&state);
     if (wish.secret_file && !opt.state)
         fail("--secret-file goes with --state, which keeps what it is for");
     check_key_format();

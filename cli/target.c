@@ -6,6 +6,7 @@
 #include "foreign.h"
 #include "memory.h"
 #include "output.h"
+#include "remote.h"
 #include "secret.h"
 #include "spec.h"
 #include "units.h"
@@ -104,8 +105,8 @@ static seen_status look_at_stdin(struct target *t)
 bool find_target(struct target *t, const char *name)
 {
     *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
-    if (strstr(name, "://"))
-        fail("%s: servers are not supported yet: expected a filter file", name);
+    t->on_server = is_remote(name);
+    if (t->on_server) return find_remote(t);
     if (!is_stdin(name))
         t->path = real_name(name);
     else
@@ -129,7 +130,7 @@ bool find_target(struct target *t, const char *name)
 
 void target_missing(const struct target *t)
 {
-    fail("%s: no such file", t->name);
+    fail("%s: no such %s", t->name, t->on_server ? "filter there" : "file");
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -180,8 +181,15 @@ void advance_target(struct target *t)
     if (s != SEEN_OK) fail("%s: %s", t->name, seen_strerror(s));
 }
 
+void must_be_file(const struct target *t)
+{
+    if (t->on_server)
+        fail("%s: is on a server: expected a filter file", t->name);
+}
+
 void read_target(struct target *t)
 {
+    if (t->on_server) return;
     if (t->dialect)
         t->filter = t->loaded;
     else if (t->path)
@@ -215,6 +223,10 @@ static void create_target(struct target *t, seen_store_mode mode,
 void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create)
 {
+    if (t->on_server) {
+        if (create) create_remote(t, create);
+        return;
+    }
     if (!t->path) fail("stdin can only be read: expected a filter file");
     if (create && create->dialect)
         create_foreign(t, create);
@@ -229,9 +241,28 @@ void write_target(struct target *t, seen_store_mode mode,
             t, &(seen_store_options){.mode = mode, .secret = given_secret()});
 }
 
+seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
+                       bool *answers)
+{
+    if (t->remote) return seen_remote_maybe_many(t->remote, keys, n, answers);
+    seen_maybe_many(t->filter, keys, n, answers);
+    return SEEN_OK;
+}
+
+static seen_status add_to_remote(struct target *t, const seen_key *keys,
+                                 size_t n, bool *before, size_t *done)
+{
+    seen_status status = seen_remote_add_many(t->remote, keys, n, before);
+    *done = status == SEEN_OK ? n : 0;
+    for (size_t i = 0; i < *done; i++)
+        before[i] = !before[i];
+    return status;
+}
+
 seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
                           bool *before, size_t *done)
 {
+    if (t->remote) return add_to_remote(t, keys, n, before, done);
     if (t->store)
         return seen_filter_store_visit_many(t->store, keys, n, before, done);
     if (t->counts) memset(before, false, n);
@@ -257,7 +288,11 @@ seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
 
 void blame_target(struct target *t, seen_status status, struct chunk *c)
 {
-    if (status == SEEN_IO) {
+    if (t->remote) {
+        t->failed = true;
+        snprintf(c->failure, sizeof c->failure, "%.120s: %.130s", t->name,
+                 seen_remote_problem(t->remote));
+    } else if (status == SEEN_IO) {
         t->failed = true;
         snprintf(c->failure, sizeof c->failure, "%s: %s", t->name,
                  strerror(errno));
@@ -278,6 +313,7 @@ void close_target(struct target *t)
         fail("%s: %s", t->name,
              status == SEEN_IO ? strerror(errno) : seen_strerror(status));
     close_foreign(t);
+    close_remote(t);
     free(t->bytes);
     free(t->path);
 }

@@ -1,6 +1,6 @@
 /*
- * target.h - the filter that a verb is about: a file, or stdin where reading is
- * enough.
+ * target.h - the filter that a verb is about: a file, stdin where reading is
+ * enough, or a URL (remote.h).
  *
  *     find_target()   what is there, by its header; changes nothing
  *     read_target()   to ask: a mapped file, or a copy of what stdin brought
@@ -13,12 +13,15 @@
 
 #include "input.h"
 
+#include <seen_remote.h>
 #include <seen_store.h>
 
 struct target {
     const char *name; /* as messages call it */
-    char *path;       /* NULL: stdin */
-    void *bytes;      /* that stdin brought */
+    char *path;       /* NULL: stdin, or on a server */
+    bool on_server;   /* `remote`, if it is there */
+    seen_remote *remote;
+    void *bytes; /* that stdin brought */
     size_t len;
     seen_facts facts;
     const seen_filter *filter;
@@ -48,6 +51,13 @@ void write_target(struct target *t, seen_store_mode mode,
  * since 1970. Other kinds do not care. */
 uint64_t clock_ms(void);
 void advance_target(struct target *t);
+
+/* Which keys may be in it? */
+seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
+                       bool *answers);
+
+/* Who can do nothing with a URL says so: "expected a filter file". */
+void must_be_file(const struct target *t);
 
 /* Add keys to a target that was opened to be changed; as the calls of seen.h. */
 seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,

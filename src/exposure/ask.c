@@ -31,14 +31,15 @@ static uint64_t places_for(size_t n)
     return places;
 }
 
-static void find_repeats(const uint64_t *prints, size_t n, uint32_t *table,
+/* By their whole hashes: two candidates whose fingerprints meet are still two. */
+static void find_repeats(const uint64_t *h, size_t n, uint32_t *table,
                          bool *answers)
 {
     const uint64_t mask = places_for(n) - 1;
     memset(table, 0, (size_t)(mask + 1) * sizeof *table);
     for (size_t i = 0; i < n; i++) {
-        uint64_t place = prints[i] * 0x9e3779b97f4a7c15 >> 32 & mask;
-        while (table[place] && prints[table[place] - 1] != prints[i])
+        uint64_t place = h[i] & mask;
+        while (table[place] && h[table[place] - 1] != h[i])
             place = (place + 1) & mask;
         if (table[place])
             answers[i] = true;
@@ -73,7 +74,7 @@ static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
 
     uint32_t universe = x->universe;
     make_prints(h, n, universe, prints);
-    if (repeats) find_repeats(prints, n, index, answers);
+    if (repeats) find_repeats(h, n, index, answers);
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_sorted run = seen_run_of(&g->at[i]);
         if (g->at[i].universe != universe)
@@ -96,15 +97,11 @@ static void sort_few(const uint64_t *h, size_t n, uint32_t *order)
     }
 }
 
-static void find_few_repeats(const uint64_t *h, size_t n, uint64_t below,
-                             bool *answers)
+static void find_few_repeats(const uint64_t *h, size_t n, bool *answers)
 {
-    uint64_t prints[FEW];
-    for (size_t i = 0; i < n; i++) {
-        prints[i] = seen_reduce(h[i], below);
+    for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < i; k++)
-            answers[i] |= prints[k] == prints[i];
-    }
+            answers[i] |= h[k] == h[i];
 }
 
 static void ask_few(const struct seen_generations *g, const uint64_t *h,
@@ -130,6 +127,6 @@ seen_status seen_ask(seen_exposure *x, const struct seen_generations *g,
     if (n > UINT32_MAX / 2) return SEEN_INVALID;
     if (n > FEW) return ask_many(x, g, h, n, repeats, answers);
     ask_few(g, h, n, answers);
-    if (repeats) find_few_repeats(h, n, seen_universe_of(x->universe), answers);
+    if (repeats) find_few_repeats(h, n, answers);
     return SEEN_OK;
 }

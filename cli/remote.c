@@ -1,0 +1,79 @@
+/* remote.c - see remote.h. */
+#include "remote.h"
+
+#include "spec.h"
+#include "units.h"
+
+#include <string.h>
+
+bool is_remote(const char *name)
+{
+    return strstr(name, "://") != NULL;
+}
+
+static void must(const struct target *t, seen_status status)
+{
+    if (status != SEEN_OK)
+        fail("%s: %s", t->name,
+             t->remote && *seen_remote_problem(t->remote)
+                 ? seen_remote_problem(t->remote)
+             : *t->report.problem ? t->report.problem
+                                  : seen_strerror(status));
+}
+
+/* Bitmaps hold numbers. */
+static void numbers_for_bitmaps(const struct target *t)
+{
+    if (strncmp(t->name, "redis+bitmap:", 13) == 0 && !key_format.hex)
+        key_format.u64 = true;
+}
+
+bool find_remote(struct target *t)
+{
+    if (wish.dialect)
+        fail("%s: the URL says what it is: leave out --dialect", t->name);
+    numbers_for_bitmaps(t);
+    seen_status status =
+        seen_remote_open(&t->remote, t->name, NULL, &t->report);
+    if (status == SEEN_ABSENT) return false;
+    must(t, status);
+    return true;
+}
+
+void create_remote(struct target *t, const seen_spec *create)
+{
+    must(t, seen_remote_open(&t->remote, t->name, create, &t->report));
+}
+
+void close_remote(struct target *t)
+{
+    seen_remote_close(t->remote);
+    t->remote = NULL;
+}
+
+void print_remote(struct target *t, struct json *j)
+{
+    char a[UNIT_TEXT];
+    seen_remote_info info;
+    must(t, seen_remote_info_of(t->remote, &info));
+    if (j) {
+        json_open(j, NULL, '{');
+        json_text(j, "file", t->name);
+        json_text(j, "layout", info.layout);
+        json_number(j, "capacity", (double)info.capacity);
+        json_number(j, "items", (double)info.items);
+        if (info.fpp > 0) json_number(j, "fpp", info.fpp);
+        json_number(j, "bytes", (double)info.bytes);
+        json_number(j, "parts", (double)info.parts);
+        json_close(j, '}');
+        return;
+    }
+    printf("%s\n  layout    %s\n", t->name, info.layout);
+    printf("  capacity  %s\n", show_count(a, (double)info.capacity));
+    printf("  items     %s\n", show_count(a, (double)info.items));
+    if (info.fpp > 0) printf("  rate      %s\n", show_rate(a, info.fpp));
+    printf("  size      %s", show_size(a, (double)info.bytes));
+    if (info.parts > 1)
+        printf(", in %s parts", show_count(a, (double)info.parts));
+    putchar('\n');
+}

@@ -1,0 +1,21 @@
+/*
+ * remote.h - a target on a server: redis://...?key=NAME, redis+plain://,
+ * redis+bitmap:// (seen_remote.h). Asked, added to and described; the rest needs
+ * a file.
+ */
+#ifndef CLI_REMOTE_H
+#define CLI_REMOTE_H
+
+#include "output.h"
+#include "target.h"
+
+bool is_remote(const char *name);
+
+/* As the calls of target.h for files. */
+bool find_remote(struct target *t);
+void create_remote(struct target *t, const seen_spec *create);
+void close_remote(struct target *t);
+
+void print_remote(struct target *t, struct json *j); /* NULL: text */
+
+#endif

@@ -1,0 +1,55 @@
+/* none.c - built without hiredis: there are no servers. */
+#include "seen_remote.h"
+
+#include "store/report.h"
+
+seen_status seen_remote_open(seen_remote **m, const char *url,
+                             const seen_spec *create, seen_store_report *r)
+{
+    (void)m, (void)url, (void)create;
+    seen_report_begin(r);
+    return seen_report(r, SEEN_UNSUPPORTED, "built without hiredis");
+}
+
+void seen_remote_close(seen_remote *m)
+{
+    (void)m;
+}
+
+const char *seen_remote_problem(const seen_remote *m)
+{
+    (void)m;
+    return "";
+}
+
+seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
+                                   size_t n, bool *answers)
+{
+    (void)m, (void)keys, (void)n, (void)answers;
+    return SEEN_UNSUPPORTED;
+}
+
+seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
+                                 bool *fresh)
+{
+    (void)m, (void)keys, (void)n, (void)fresh;
+    return SEEN_UNSUPPORTED;
+}
+
+seen_status seen_remote_expire(seen_remote *m, uint64_t ms)
+{
+    (void)m, (void)ms;
+    return SEEN_UNSUPPORTED;
+}
+
+seen_status seen_remote_delete(seen_remote *m)
+{
+    (void)m;
+    return SEEN_UNSUPPORTED;
+}
+
+seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)
+{
+    (void)m, (void)info;
+    return SEEN_UNSUPPORTED;
+}

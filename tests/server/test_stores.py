@@ -1,0 +1,245 @@
+"""The program against servers: users (redis://), filters (?key=), plain strings
+(redis+plain://), bitmaps (redis+bitmap://). Arguments: module - - seen."""
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+from lib import Server, free_port, run, same, true, wait_for
+
+SEEN = sys.argv[4]
+
+
+class Run:
+    def __init__(self, *args, text=b""):
+        done = subprocess.run([SEEN] + list(args), input=text, capture_output=True)
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr.decode()
+
+
+def good(*args, text=b""):
+    r = Run(*args, text=text)
+    true(r.code == 0, "%r: %d, %s" % (args, r.code, r.err))
+    return r.out
+
+
+def bad(says, *args, text=b""):
+    r = Run(*args, text=text)
+    same(r.code, 2, repr(args))
+    true(says in r.err, "%r: %r, expected %r" % (args, r.err, says))
+
+
+def lines(items):
+    return "".join("%s\n" % i for i in items).encode()
+
+
+def url(server, rest=""):
+    return "redis://127.0.0.1:%d%s" % (server.port, rest)
+
+
+def users_on_a_server(module):
+    with Server(module) as server:
+        u = url(server)
+        good("mark", u, "alice", "a", "b", "longer")
+        same(good("fresh", u, "alice", text=lines(["a", "x", "b", "yy", "x"])), b"x\nyy\n")
+        same(good("take", u, "alice", "-n", "1", text=lines(["a", "x", "y"])), b"x\n")
+        same(good("take", u, "alice", "-n", "9", text=lines(["a", "x", "y"])), b"y\n")
+        good("mark", u, text=b"u1\tx\nu2\ty\nu1\tz\n")
+        same(good("take", u, "-n", "5", text=b"u1\tx\nu1\tq\nu2\ty\nu2\tr\n"), b"u1\tq\nu2\tr\n")
+        true(b"3" in good("info", u), "three users")
+        true(b"items     3" in good("info", u, "--user", "u1"), "u1 has three")
+        good("forget", u, "alice", "a")
+        same(good("fresh", u, "alice", text=b"a\nb\n"), b"a\n")
+        good("forget", u, "alice")
+        same(server.client()("EXISTS", "seen:alice"), 0)
+        good("mark", url(server, "/3?prefix=p:"), "bob", "i")
+        r = server.client()
+        r("SELECT", 3)
+        same(r("KEYS", "*"), [b"p:bob"])
+        # Many users, more than one page of them.
+        many = "".join("user%d\titem\n" % i for i in range(5000)).encode()
+        good("mark", u, text=many)
+        true(b"users     5,002" in good("info", u), good("info", u).decode())
+        bad("is not the number of a database", "mark", url(server, "/x"), "u", "i")
+        bad("no parameter is called", "mark", url(server, "?nope=1"), "u", "i")
+        bad("BGSAVE", "backup", u, "/tmp/none")
+        bad("expire on the server", "sweep", u)
+        bad("TLS", "mark", "rediss://localhost", "u", "i")
+        server.stop()
+        bad("Connection refused", "fresh", u + "?patience=10", "alice", text=b"a\n")
+
+
+def servers_without_the_module(module):
+    with tempfile.TemporaryDirectory() as directory:
+        port = free_port()
+        server = subprocess.Popen(["redis-server", "--port", str(port), "--save", "",
+                                   "--dir", directory], stdout=subprocess.DEVNULL)
+        try:
+            u = "redis://127.0.0.1:%d" % port
+            wait_for(lambda: "Connection refused" not in Run("mark", u, "u", "i").err, "server")
+            bad("load seen.so", "mark", u, "u", "i")
+            bad("unknown command", "add", u + "?key=k", "-n", "10", "-p", "1%", text=b"a\n")
+            plain = "redis+plain://127.0.0.1:%d/k" % port
+            good("add", plain, "-n", "10", "-p", "1%", text=b"a\n")
+            same(good("check", plain, text=b"a\n"), b"a\n")
+        finally:
+            server.kill()
+            server.wait()
+
+
+def passwords(module):
+    with Server(module) as server:
+        server.client()("CONFIG", "SET", "requirepass", "p@ss")
+        bad("NOAUTH", "mark", url(server), "u", "i")
+        bad("WRONGPASS", "mark", "redis://default:no@127.0.0.1:%d" % server.port, "u", "i")
+        for login in (":p%40ss", "default:p%40ss", "p%40ss"):
+            good("mark", "redis://%s@127.0.0.1:%d" % (login, server.port), "u", "i")
+
+
+def the_same_ids_everywhere(module):
+    """Under one secret, a directory, memory, the server and its packed commands
+    give the same answers, the wrong ones too."""
+    with tempfile.TemporaryDirectory() as directory:
+        secret = os.path.join(directory, "secret")
+        with open(secret, "w") as f:
+            f.write("00112233445566778899aabbccddeeff\n")
+        policy = "items=500,generations=4,fpp=0.05,ttl=5d"
+        with Server(module, arguments=["secret-file=" + secret]) as server:
+            store = os.path.join(directory, "feed")
+            for form, make in (([], lambda i: "item-%d" % i), (["--u64"], str)):
+                shown = lines(make(i) for i in range(1500))
+                asked = lines(make(i) for i in range(40000))
+                answers = []
+                for where, more in ((store, ["--secret-file", secret]), (url(server), [])):
+                    user = "reader" + "".join(form)
+                    events = b"".join(b"%s\t%s\n" % (user.encode(), line)
+                                      for line in shown.split())
+                    good("mark", where, "--policy", policy, *more, *form, text=events)
+                    answers.append(good("fresh", where, user, *form, text=asked))
+                true(answers[0] == answers[1], "a directory and a server differ %r" % form)
+                fresh = answers[0].count(b"\n")
+                true(36500 < fresh < 38400, "%d of 38500 fresh" % fresh)
+
+
+def filters(module):
+    with Server(module) as server:
+        keys = lines(range(20000))
+        asked = lines(range(10000, 30000))
+        for u in (url(server, "?key=bf"),
+                  "redis+plain://127.0.0.1:%d/plain" % server.port):
+            bad("no such filter", "check", u, text=asked)
+            bad("add -n ITEMS -p RATE", "add", u, text=keys)
+            good("add", u, "-n", "20000", "-p", "1%", text=keys)
+            found = int(good("check", "-c", u, text=asked))
+            true(10000 <= found <= 10200, "%d found" % found)
+            same(good("check", "-c", u, text=keys), b"20000\n")
+            true(b"20,000" in good("info", u), "capacity")
+            bad("expected a filter file", "remove", u, text=keys)
+        # An evicted part is not an empty one.
+        r = server.client()
+        plain = "redis+plain://127.0.0.1:%d/plain" % server.port
+        part = [k for k in r("KEYS", "plain:*")][0]
+        r("DEL", part)
+        bad("is gone", "check", plain, text=asked)
+        bad("is gone", "add", plain, text=keys)  # which made it anew, and short
+        bad("is gone", "check", plain, text=asked)
+        bad("is gone", "check", plain, text=keys)
+        # Two lines a key.
+        u = "redis+plain://127.0.0.1:%d/?key=fine" % server.port
+        good("add", u, "-n", "20000", "-p", "0.01%", text=keys)
+        same(good("check", "-c", u, text=keys), b"20000\n")
+        true(int(good("check", "-c", u, text=asked)) < 10020, "rate")
+
+
+def bitmaps(module):
+    with Server(module) as server:
+        u = "redis+bitmap://127.0.0.1:%d/bits?bits=1000" % server.port
+        good("add", u, text=lines(range(0, 1000, 3)))
+        same(good("check", "-c", u, text=lines(range(1000))), b"334\n")
+        r = server.client()
+        same(r("GETBIT", "bits", 999), 1)
+        same(r("GETBIT", "bits", 998), 0)
+        bad("not below the bound", "add", u, text=lines([5, 1000]))
+        same(r("BITCOUNT", "bits"), 334)
+        bad("bits=M", "add", "redis+bitmap://127.0.0.1:%d/bits" % server.port, text=b"1\n")
+
+
+def a_server_that_comes_back(module):
+    """Marks go on when a server is killed and comes back: none is lost."""
+    with Server(module, options=["--appendonly", "yes", "--appendfsync", "always"]) as server:
+        u = url(server, "?patience=60000")
+        events = ["user%d\titem%d\n" % (i % 500, i) for i in range(40000)]
+        marking = subprocess.Popen([SEEN, "mark", u], stdin=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        marking.stdin.write("".join(events[:20000]).encode())
+        marking.stdin.flush()
+        wait_for(lambda: server.client()("DBSIZE") > 0, "the first marks")
+        server.stop()
+        server.process = subprocess.Popen(server.process.args, env=server.environment,
+                                          stdout=subprocess.DEVNULL)
+        marking.stdin.write("".join(events[20000:]).encode())
+        marking.stdin.close()
+        true(marking.wait() == 0, marking.stderr.read().decode())
+        wait_for(server.wait_up, "the server")
+        same(good("fresh", u, text="".join(events).encode()), b"")
+
+
+def clusters(module):
+    """Three primaries: every user on his node, all of them found; a slot that
+    moves while marks go on loses none."""
+    servers = [Server(module, options=["--cluster-enabled", "yes", "--cluster-config-file",
+                                       "nodes.conf"]) for _ in range(3)]
+    try:
+        clients = []
+        for server in servers:
+            server.start()
+            clients.append(server.client())
+        cuts = [0, 5461, 10923, 16384]
+        for i, client in enumerate(clients):
+            client("CLUSTER", "ADDSLOTSRANGE", cuts[i], cuts[i + 1] - 1)
+            client("CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for server in servers[1:]:
+            clients[0]("CLUSTER", "MEET", "127.0.0.1", server.port)
+        wait_for(lambda: all(b"cluster_state:ok" in c("CLUSTER", "INFO")
+                             and c("CLUSTER", "SLOTS").__len__() == 3 for c in clients),
+                 "the cluster")
+        u = url(servers[0])
+        events = "".join("user%d\titem%d\n" % (i % 3000, i) for i in range(9000)).encode()
+        good("mark", u, text=events)
+        sizes = [c("DBSIZE") for c in clients]
+        same(sum(sizes), 3000)
+        true(min(sizes) > 500, "spread over nodes: %r" % sizes)
+        true(b"users     3,000" in good("info", u), "all users are found")
+        same(good("fresh", url(servers[2]), text=events), b"")
+        f = "redis+plain://127.0.0.1:%d/wide" % servers[1].port
+        good("add", f, "-n", "5000", "-p", "1%", text=lines(range(5000)))
+        same(good("check", "-c", f, text=lines(range(5000))), b"5000\n")
+
+        # Slot by slot, the keys of the first node's first hundred go to the second.
+        ids = [c("CLUSTER", "MYID").decode() for c in clients]
+        more = "".join("user%d\tlater%d\n" % (i % 3000, i) for i in range(9000)).encode()
+        result = []
+        marking = threading.Thread(target=lambda: result.append(Run("mark", u, text=more)))
+        marking.start()
+        for slot in range(100):
+            clients[1]("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+            clients[0]("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+            while True:
+                keys = clients[0]("CLUSTER", "GETKEYSINSLOT", slot, 100)
+                if not keys:
+                    break
+                clients[0]("MIGRATE", "127.0.0.1", servers[1].port, "", 0, 5000, "KEYS", *keys)
+            for c in (clients[1], clients[0], clients[2]):
+                c("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+        marking.join()
+        same(result[0].code, 0, result[0].err)
+        same(good("fresh", u, text=events), b"")
+        same(good("fresh", u, text=more), b"")
+        same(sum(c("DBSIZE") for c in clients), 3002)
+    finally:
+        for server in servers:
+            server.__exit__(None, None, None)
+
+
+run([users_on_a_server, servers_without_the_module, passwords, the_same_ids_everywhere,
+     filters, bitmaps, a_server_that_comes_back, clusters])
