@@ -17,11 +17,8 @@
 #include "arguments.h"
 #include "commands.h"
 #include "exposure.h"
-#include "memory.h"
 #include "reply.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FEW       1024 /* items that need no memory of their own */

@@ -5,7 +5,6 @@
 #include "policy.h"
 #include "secret.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  *
  * Of this library only RedisModule_OnLoad() can be seen from outside.
  */
-#include "arguments.h"
 #include "commands.h"
 #include "config.h"
 #include "exposure.h"

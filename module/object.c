@@ -6,7 +6,6 @@
 #include "reply.h"
 #include "secret.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
