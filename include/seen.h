@@ -316,6 +316,11 @@ SEEN_API uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash);
 SEEN_API void seen_maybe_many_hashed(const seen_filter *f,
                                      const seen_hash *hashes, size_t n,
                                      bool *answers);
+/* As they would be answered after seen_advance(f, now_ms), which does not
+ * happen: nothing changes. The time means nothing to kinds that know none. */
+SEEN_API void seen_maybe_many_hashed_at(const seen_filter *f, uint64_t now_ms,
+                                        const seen_hash *hashes, size_t n,
+                                        bool *answers);
 SEEN_API seen_status seen_add_many_hashed(seen_filter *f,
                                           const seen_hash *hashes, size_t n,
                                           size_t *added);
@@ -387,6 +392,19 @@ typedef struct seen_info {
 
 /* Reads every bit: takes time in proportion to the size of the filter. */
 SEEN_API void seen_info_of(const seen_filter *f, seen_info *info);
+
+/* What can be told at once, without looking at the bits. */
+typedef struct seen_size {
+    uint64_t items;    /* as in seen_info; 0 for SEEN_CONCURRENT, which counts
+                          nothing on the way */
+    uint64_t capacity; /* items planned for, in all layers that there are; 0: as
+                          many as come */
+    uint64_t bytes;    /* memory, all of it */
+    uint32_t layers;   /* of SEEN_SCALABLE; otherwise 1 */
+    uint64_t reserved[4];
+} seen_size;
+
+SEEN_API void seen_size_of(const seen_filter *f, seen_size *size);
 
 /* ---- Bytes: the format of docs/FORMAT.md --------------------------------- */
 

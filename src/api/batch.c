@@ -144,6 +144,16 @@ void seen_maybe_many_hashed(const seen_filter *f, const seen_hash *hashes,
     f->ops->maybe_many(f, hashes, n, 0, answers);
 }
 
+void seen_maybe_many_hashed_at(const seen_filter *f, uint64_t now_ms,
+                               const seen_hash *hashes, size_t n, bool *answers)
+{
+    f->ops->prefetch(f, hashes, n);
+    if (f->ops->maybe_many_at)
+        f->ops->maybe_many_at(f, now_ms, hashes, n, answers);
+    else
+        f->ops->maybe_many(f, hashes, n, 0, answers);
+}
+
 seen_status seen_visit_many_hashed(seen_filter *f, const seen_hash *hashes,
                                    size_t n, bool *before, size_t *visited)
 {

@@ -281,3 +281,13 @@ void seen_info_of(const seen_filter *f, seen_info *info)
         info->dialect = seen_foreign_of(f)->dialect->facts.name;
     if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
 }
+
+void seen_size_of(const seen_filter *f, seen_size *size)
+{
+    *size = (seen_size){.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
+                        .capacity = f->plan.items,
+                        .bytes = f->plan.bytes,
+                        .layers = 1};
+    if (f->ops->size) f->ops->size(f, size);
+    if (f->allowed) size->bytes += seen_allowlist_bytes(f->allowed);
+}

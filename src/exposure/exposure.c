@@ -11,7 +11,7 @@
 
 /* ---- Policy ------------------------------------------------------------- */
 
-static seen_policy with_defaults(const seen_policy *given)
+seen_policy seen_policy_filled(const seen_policy *given)
 {
     seen_policy p = given ? *given : (seen_policy){0};
     if (!p.items) p.items = 1000;
@@ -29,7 +29,7 @@ static double universe_wanted(const seen_policy *p)
 
 const char *seen_policy_problem(const seen_policy *given)
 {
-    const seen_policy p = with_defaults(given);
+    const seen_policy p = seen_policy_filled(given);
     if (p.items > SEEN_MOST_ITEMS)
         return "items of a generation is at most 2^20";
     if (p.generations > SEEN_MOST_GENERATIONS)
@@ -55,7 +55,7 @@ seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
     seen_allocator a = seen_allocator_or_default(allocator);
     seen_exposure *x = seen_alloc_zeroed(&a, sizeof *x);
     if (!x) return SEEN_NOMEM;
-    x->policy = with_defaults(policy);
+    x->policy = seen_policy_filled(policy);
     x->allocator = a;
     memcpy(x->secret, secret, sizeof x->secret);
     x->check = seen_secret_check(secret) & UINT16_MAX;

@@ -34,6 +34,9 @@ struct seen_exposure {
                                             may be what the next is made from */
 };
 
+/* With defaults where there are zeros; NULL: all of them. */
+seen_policy seen_policy_filled(const seen_policy *given);
+
 /* ---- By hash ------------------------------------------------------------ */
 
 /* The public calls for callers who keep hashes: 64 bits are all that a record

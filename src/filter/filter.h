@@ -125,6 +125,9 @@ struct seen_filter_ops {
     /* `ahead` more hashes lie behind the n; see bits/block.h. */
     void (*maybe_many)(const seen_filter *f, const seen_hash *h, size_t n,
                        size_t ahead, bool *answers);
+    /* The same at a later time; NULL: as maybe_many. */
+    void (*maybe_many_at)(const seen_filter *f, uint64_t now,
+                          const seen_hash *h, size_t n, bool *answers);
     /* before may be NULL, which means add; *done is always written. */
     seen_status (*visit_many)(seen_filter *f, const seen_hash *h, size_t n,
                               size_t ahead, bool *before, size_t *done);
@@ -148,6 +151,8 @@ struct seen_filter_ops {
     /* Fill in bits, bits_set, bytes, items and fpp_now; the rest comes from
      * the plan and may be corrected. */
     void (*info)(const seen_filter *f, seen_info *info);
+    /* NULL, unless there is more to say than items and plan do. */
+    void (*size)(const seen_filter *f, seen_size *size);
 };
 
 #define KIND(constant, ops) extern const struct seen_filter_ops ops;

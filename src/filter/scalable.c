@@ -872,6 +872,16 @@ static void scalable_info(const seen_filter *f, seen_info *info)
     info->fpp_now = seen_fpp_combined(rates, s->n);
 }
 
+static void scalable_size(const seen_filter *f, seen_size *size)
+{
+    const struct scalable *s = peek(f);
+    size->capacity = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        size->capacity += s->layer[i].capacity;
+    size->bytes = total_bytes(s);
+    size->layers = s->n;
+}
+
 const struct seen_filter_ops seen_scalable_ops = {
     .kind = SEEN_SCALABLE,
     .name = "scalable",
@@ -895,4 +905,5 @@ const struct seen_filter_ops seen_scalable_ops = {
     .equal = scalable_equal,
     .clear = scalable_clear,
     .info = scalable_info,
+    .size = scalable_size,
 };

@@ -494,6 +494,12 @@ static void set_info(const seen_filter *f, seen_info *info)
     info->fpp = info->fpp_now = set_plan_fpp(&f->plan, f->items);
 }
 
+static void set_size(const seen_filter *f, seen_size *size)
+{
+    size->capacity = 0;
+    size->bytes = bytes_of(peek(f)->lines) + sizeof(struct set);
+}
+
 const struct seen_filter_ops seen_set_ops = {
     .kind = SEEN_SET,
     .name = "set",
@@ -515,4 +521,5 @@ const struct seen_filter_ops seen_set_ops = {
     .merge = set_merge,
     .equal = set_equal,
     .info = set_info,
+    .size = set_size,
 };

@@ -447,6 +447,15 @@ static void window_maybe_many(const seen_filter *f, const seen_hash *h,
     w->kernel->find_many(&w->runs, h, n, ahead, w->live, answers);
 }
 
+/* All but the bits is copied: a few hundred bytes. */
+static void window_maybe_many_at(const seen_filter *f, uint64_t now,
+                                 const seen_hash *h, size_t n, bool *answers)
+{
+    struct window then = *peek(f);
+    window_advance(&then.common, now);
+    window_maybe_many(&then.common, h, n, 0, answers);
+}
+
 /* ---- State -------------------------------------------------------------- */
 
 /*
@@ -660,6 +669,7 @@ const struct seen_filter_ops seen_window_ops = {
     .advance = window_advance,
     .prefetch = window_prefetch,
     .maybe_many = window_maybe_many,
+    .maybe_many_at = window_maybe_many_at,
     .visit_many = window_visit_many,
     .merge = window_merge,
     .equal = window_equal,

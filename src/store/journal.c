@@ -248,6 +248,7 @@ static seen_status headless(struct replay *r, const uint8_t *p, uint64_t len,
         if (whole_frame(p + at, len - at, seen_get_le64(p + at + 16)))
             return corrupt(r, "the header of segment %016" PRIx64 " is damaged",
                            first);
+    r->out->segments++;
     r->out->torn += len;
     if (!r->ended) r->ended_at = first;
     r->ended = true;
@@ -300,13 +301,17 @@ static seen_status read_segment(struct replay *r, uint64_t first)
     int fd = seen_io_open(name, O_RDONLY, 0);
     if (fd < 0 && errno == ENOENT) { /* a writer has just dropped it */
         r->out->segments++;
+        r->out->gone++;
         return SEEN_OK;
     }
     if (fd < 0) return SEEN_IO;
     seen_status status = SEEN_IO;
     if (seen_os->fstat(fd, &st) != 0 || st.size > SEGMENT_MAX) goto out;
     status = SEEN_OK;
-    if (st.size == 0) goto out;
+    if (st.size == 0) { /* a crash came before its header */
+        r->out->segments++;
+        goto out;
+    }
 
     seen_allocator a = seen_allocator_or_default(NULL);
     uint8_t *bytes = seen_alloc_zeroed(&a, st.size);
@@ -408,14 +413,35 @@ static seen_status begin_segment(seen_journal *j)
     return SEEN_OK;
 }
 
-/* Whatever lies behind the last good frame was never acknowledged; it must not
- * be mistaken for part of what is written now. */
-static seen_status remove_rest(seen_journal *j)
+static seen_status sync_segment(const char *path, uint64_t first)
+{
+    char name[PATH_ROOM];
+    if (!name_segment(name, path, first)) return SEEN_IO;
+    int fd = seen_io_open(name, O_RDONLY, 0);
+    if (fd < 0) return SEEN_IO;
+    seen_status status = seen_io_sync(fd);
+    seen_io_close(fd);
+    return status;
+}
+
+/*
+ * Whatever lies behind the last good frame was never acknowledged; it must not
+ * be mistaken for part of what is written now. The segment that begins there is
+ * overwritten, not removed: at no time is a journal without segments.
+ *
+ * And what lies before has been read, but may be in nothing but the page cache:
+ * its writer was killed before the sync. It goes to disk before anything that
+ * counts on it.
+ */
+static seen_status take_over(seen_journal *j)
 {
     struct listing l;
     seen_status status = list_segments(j->path, &l);
     for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
-        if (l.first[i] > j->last) status = remove_segment(j->path, l.first[i]);
+        if (l.first[i] > j->last + 1)
+            status = remove_segment(j->path, l.first[i]);
+        else if (l.first[i] <= j->last)
+            status = sync_segment(j->path, l.first[i]);
     return status;
 }
 
@@ -440,7 +466,7 @@ seen_status seen_journal_open(seen_journal **out, const char *path, uint64_t id,
                         .durable = last};
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->synced, NULL);
-    seen_status status = remove_rest(j);
+    seen_status status = take_over(j);
     if (status == SEEN_OK) status = begin_segment(j);
     if (status != SEEN_OK) {
         seen_journal_close(j);
@@ -590,6 +616,14 @@ seen_status seen_journal_drop(seen_journal *j, uint64_t sequence)
     return status;
 }
 
+bool seen_journal_failed(seen_journal *j)
+{
+    pthread_mutex_lock(&j->lock);
+    bool failed = j->failed;
+    pthread_mutex_unlock(&j->lock);
+    return failed;
+}
+
 uint64_t seen_journal_bytes(const seen_journal *j)
 {
     return j->end;
@@ -598,6 +632,14 @@ uint64_t seen_journal_bytes(const seen_journal *j)
 uint64_t seen_journal_last(const seen_journal *j)
 {
     return j->last;
+}
+
+seen_status seen_journal_there(const char *path, bool *there)
+{
+    struct listing l;
+    seen_status status = list_segments(path, &l);
+    *there = l.n > 0;
+    return status;
 }
 
 seen_status seen_journal_remove(const char *path)

@@ -38,6 +38,7 @@ struct seen_replayed {
     uint64_t frames;   /* handed on */
     uint64_t torn;     /* bytes at the end that were no whole frame */
     uint64_t segments; /* there are, or were a moment ago */
+    uint64_t gone; /* of them: a writer dropped them before they were read */
     char problem[192]; /* SEEN_CORRUPT, SEEN_IO: what and where */
 };
 
@@ -53,7 +54,7 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
 /* ---- Writing ------------------------------------------------------------ */
 
 /* Continue behind sequence `last`: what lies after it is cut off or removed
- * first. `epoch`: differs from that of any earlier writer of this path. */
+ * first, what lies before it is on disk. `epoch`: differs from that of any earlier writer of this path. */
 seen_status seen_journal_open(seen_journal **j, const char *path, uint64_t id,
                               uint64_t epoch, uint64_t last);
 /* Does not commit. */
@@ -71,15 +72,20 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
 seen_status seen_journal_commit(seen_journal *j, uint64_t sequence);
 
 /* What was appended so far is on disk, and what comes goes into a new segment.
- * Not while another thread appends. */
+ * If there is no room for one, the old one goes on. Not while another thread
+ * appends. */
 seen_status seen_journal_cut(seen_journal *j);
 
 /* Frames up to `sequence` are part of the file itself, durably: remove the
  * segments that hold no later ones, except the open one. */
 seen_status seen_journal_drop(seen_journal *j, uint64_t sequence);
 
+bool seen_journal_failed(seen_journal *j); /* a sync has: nothing helps */
 uint64_t seen_journal_bytes(const seen_journal *j); /* in the open segment */
 uint64_t seen_journal_last(const seen_journal *j);  /* number appended last */
+
+/* Are there segments of a path, whosoever they are? */
+seen_status seen_journal_there(const char *path, bool *there);
 
 /* Remove all segments of a path, whosoever they are. */
 seen_status seen_journal_remove(const char *path);

@@ -59,6 +59,14 @@ static seen_status cut_journal(struct seen_local *l)
     return status;
 }
 
+/* Without room for a new segment, the old one goes on. */
+static seen_status cut_failed(struct seen_local *l, seen_status status)
+{
+    bool full = status == SEEN_IO && (errno == ENOSPC || errno == EDQUOT);
+    if (full && !seen_journal_failed(l->journal)) return status;
+    return seen_local_fail(l, status, "cut the journal", "");
+}
+
 static void freeze(struct seen_local *l, struct frozen *f)
 {
     *f = (struct frozen){.lowest = UINT64_MAX};
@@ -72,6 +80,7 @@ static void freeze(struct seen_local *l, struct frozen *f)
         if (s->frozen.lowest < f->lowest) f->lowest = s->frozen.lowest;
     }
     atomic_store(&l->bytes, 0);
+    atomic_store(&l->writing, UINT64_MAX); /* not even begun */
     pthread_mutex_lock(&l->log);
     l->journaled = 0;
     pthread_mutex_unlock(&l->log);
@@ -112,7 +121,7 @@ static seen_status write_user(struct seen_local *l, struct seen_worker *w,
     seen_record record;
     bool changed;
     seen_status status = seen_local_preview(l, w, u, &changed, &record);
-    if (status == SEEN_CORRUPT || status == SEEN_MISMATCH) return SEEN_OK;
+    if (seen_local_damaged(status)) return SEEN_OK;
     if (status != SEEN_OK || !changed) return status;
     return l->ops->put(l->shelf, (seen_key){u->name, u->name_len}, record);
 }
@@ -184,6 +193,7 @@ static seen_status write_all(struct seen_local *l, struct seen_worker *w,
     sweep->status = SEEN_OK;
     seen_status status = l->ops->begin(l->shelf);
     if (status != SEEN_OK) return status;
+    atomic_store(&l->writing, l->ops->number(l->shelf));
     status = write_users(l, w, f);
     if (status == SEEN_OK && sweep->left) status = sweep_shelf(sweep);
     if (status == SEEN_OK)
@@ -242,7 +252,7 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
     struct frozen f = {0};
     uint64_t began = microseconds();
     seen_status status = cut_journal(l);
-    if (status != SEEN_OK) return seen_local_fail(l, status, "cut the journal");
+    if (status != SEEN_OK) return cut_failed(l, status);
     freeze(l, &f);
     uint64_t stall = microseconds() - began;
     if (!sweep->left && f.lowest != UINT64_MAX) {
@@ -250,15 +260,21 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
         sweep->left = 2 * f.n + STRETCH;
     }
     status = seen_journal_commit(l->journal, f.sequence);
-    if (status == SEEN_OK) status = gather(l, &f);
-    if (status == SEEN_OK) status = write_frozen(l, &f, sweep);
+    if (status != SEEN_OK)
+        return seen_local_fail(l, status, "sync the journal", "");
+    status = gather(l, &f);
+    if (status != SEEN_OK) return seen_local_fail(l, status, "checkpoint", "");
+    status = write_frozen(l, &f, sweep);
     free(f.users);
-    if (status != SEEN_OK) return seen_local_fail(l, status, "checkpoint");
+    if (status != SEEN_OK)
+        return seen_local_fail(l, status, "checkpoint",
+                               l->ops->problem(l->shelf));
     drop_frozen(l);
     note(l, began, stall, sweep);
     status = seen_journal_drop(l->journal, f.sequence);
-    return status == SEEN_OK ? status
-                             : seen_local_fail(l, status, "drop the journal");
+    return status == SEEN_OK
+               ? status
+               : seen_local_fail(l, status, "drop the journal", "");
 }
 
 static seen_status checkpoint(struct seen_local *l, struct sweep *sweep)
@@ -266,11 +282,13 @@ static seen_status checkpoint(struct seen_local *l, struct sweep *sweep)
     seen_status status = SEEN_IO;
     sweep->l = l;
     pthread_mutex_lock(&l->checkpoint);
+    if (sweep->left) l->swept_len = 0; /* all of the shelf */
     if (atomic_load(&l->failed))
         errno = l->problem_errno;
     else
         status = make_checkpoint(l, sweep);
     int before = errno;
+    atomic_store(&l->stuck, status != SEEN_OK);
     pthread_mutex_unlock(&l->checkpoint);
     pthread_mutex_lock(&l->gate);
     pthread_cond_broadcast(&l->done);
@@ -302,7 +320,7 @@ static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
             if (u && status == SEEN_OK)
                 status = seen_exposure_info_of(
                     w->x, (seen_record){u->record, u->record_len}, now, &info);
-            if (status == SEEN_CORRUPT) status = SEEN_OK;
+            if (seen_local_damaged(status)) status = SEEN_OK;
             if (info.generations) {
                 at++;
             } else { /* another may move here */
@@ -324,9 +342,6 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
         struct sweep sweep = {.now = now, .left = UINT64_MAX};
         status = checkpoint(l, &(struct sweep){0});
         if (status != SEEN_OK) return status;
-        pthread_mutex_lock(&l->checkpoint);
-        l->swept_len = 0;
-        pthread_mutex_unlock(&l->checkpoint);
         status = checkpoint(l, &sweep);
         *removed = sweep.removed;
         return status;
@@ -369,8 +384,8 @@ void seen_checkpoint_wait(struct seen_local *l)
     if (atomic_load(&l->bytes) <= most) return;
     uint64_t began = microseconds();
     pthread_mutex_lock(&l->gate);
-    while (atomic_load(&l->bytes) > most && !atomic_load(&l->failed) &&
-           !l->stop) {
+    while (atomic_load(&l->bytes) > most && !atomic_load(&l->stuck) &&
+           !atomic_load(&l->failed) && !l->stop) {
         l->due = true;
         pthread_cond_signal(&l->wanted);
         pthread_cond_wait(&l->done, &l->gate);
@@ -411,6 +426,7 @@ static void *work(void *arg)
         if (atomic_load(&l->bytes) && !atomic_load(&l->failed))
             (void)checkpoint(l, &(struct sweep){0});
         pthread_mutex_lock(&l->gate);
+        pthread_cond_broadcast(&l->done); /* also if it has failed meanwhile */
     }
     pthread_mutex_unlock(&l->gate);
     return NULL;

@@ -100,12 +100,11 @@ void seen_workers_free(struct seen_local *l)
 /* ---- Failure ------------------------------------------------------------ */
 
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what)
+                            const char *what, const char *why)
 {
     int before = errno;
     pthread_mutex_lock(&l->telling);
     if (!atomic_load(&l->failed)) {
-        const char *why = l->shelf ? l->ops->problem(l->shelf) : "";
         if (!why[0])
             why = status == SEEN_IO ? strerror(before) : seen_strerror(status);
         snprintf(l->problem, sizeof l->problem,
@@ -121,7 +120,7 @@ seen_status seen_local_fail(struct seen_local *l, seen_status status,
 static const char *problem(const struct seen_users *u)
 {
     const struct seen_local *l = (const struct seen_local *)u;
-    return l->problem;
+    return atomic_load(&l->failed) ? l->problem : ""; /* written once */
 }
 
 static seen_status may_change(struct seen_local *l)
@@ -191,13 +190,23 @@ static seen_status pay(struct seen_local *l, struct seen_worker *w,
     return seen_table_pay(u->owed, u->owed_len, w->x, base, record);
 }
 
+bool seen_local_damaged(seen_status status)
+{
+    return status == SEEN_CORRUPT || status == SEEN_MISMATCH ||
+           status == SEEN_NEWER;
+}
+
 static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
                                  struct seen_shard *shard, struct seen_user *u)
 {
     seen_record record;
     if (u->known && !u->owed_len) return SEEN_OK;
     seen_status status = wake(l, w);
-    if (status == SEEN_OK) status = pay(l, w, u, &record);
+    if (status != SEEN_OK) return status;
+    if (!u->known && l->ops->sees(w->view) >= atomic_load(&l->writing))
+        status = from_shelf(l, w, name_of(u), &record); /* it has been paid */
+    else
+        status = pay(l, w, u, &record);
     if (status == SEEN_OK && !seen_table_settle(&shard->frozen, u, record))
         status = SEEN_NOMEM;
     doze(l, w);
@@ -507,8 +516,9 @@ static seen_status choose(struct errand *e, struct seen_shard *shard,
     bool *seen = (bool *)e->w->answers.at + j->answers;
     seen_status status = settle_active(e->l, e->w, shard, u);
     if (e->what == FORGET_USER) {
-        r->taken = status != SEEN_OK || u->record_len > 0;
-        return SEEN_OK; /* also if it is damaged */
+        bool damaged = seen_local_damaged(status); /* that is what helps then */
+        r->taken = damaged || u->record_len > 0;
+        return damaged ? SEEN_OK : status;
     }
     if (status == SEEN_OK)
         status = seen_exposure_seen(e->w->x, record_of(u), e->now, h, r->n,
@@ -597,6 +607,7 @@ static void do_shard(struct errand *e, struct job *jobs, size_t n)
         jobs[i].r->status = status;
         if (status != SEEN_OK && e->w->n_touched == 0)
             spoil(jobs + first, i - first, status);
+        if (asks(e, &jobs[i])) first = i + 1; /* written, or given up */
     }
     spoil(jobs + first, n - first,
           write_frame(e->l, e->w, shard, &e->sequence));
@@ -618,7 +629,8 @@ static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
         if (asks(e, j)) answers += r[i].n;
         start[seen_shard_of(e->l, j->hash) - e->l->shards + 1]++;
     }
-    if (!need(&w->answers, answers * sizeof(bool))) return SEEN_NOMEM;
+    /* One more: there is something to point to when there is none. */
+    if (!need(&w->answers, (answers + 1) * sizeof(bool))) return SEEN_NOMEM;
     for (size_t i = 0; i < SEEN_SHARDS; i++)
         start[i + 1] += start[i];
     for (size_t i = 0; i < n; i++) {
@@ -657,7 +669,8 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
     }
     if (e->sequence && l->options.mode == SEEN_STORE_DURABLE) {
         status = seen_journal_commit(l->journal, e->sequence);
-        if (status != SEEN_OK) seen_local_fail(l, status, "sync the journal");
+        if (status != SEEN_OK)
+            seen_local_fail(l, status, "sync the journal", "");
     }
     spoil(jobs, n, status);
     for (size_t i = 0; i < n; i++)
@@ -743,7 +756,7 @@ static seen_status walk_tables(struct walk *k)
             struct seen_user *u = shard->active.at[at];
             if (!u || k->stopped) continue;
             status = settle_active(k->l, k->w, shard, u);
-            if (status == SEEN_CORRUPT) { /* that user's trouble alone */
+            if (seen_local_damaged(status)) { /* that user's trouble alone */
                 show(k, name_of(u), (seen_record){0});
                 status = SEEN_OK;
                 continue;

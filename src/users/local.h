@@ -22,6 +22,11 @@
  *              user there who is not known yet is looked up in the frozen one
  *     drop     the frozen table; the journal's segments up to S
  *
+ * Between write and drop, a frozen user is on the shelf with everything paid, and
+ * in the table as he was before. Whoever comes then must not pay again: a view
+ * knows which transaction it sees, and if it is the one that wrote him, what it
+ * sees is the record.
+ *
  * After a crash the shelf holds everything up to the S that it says, and the
  * frames behind S are owed to the users in them: no change is lost, none is made
  * twice. Frames say user, hashes and time; so no clock is read, and nothing is
@@ -97,7 +102,9 @@ struct seen_local {
                               view stays as it was when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
 
-    pthread_mutex_t checkpoint; /* whoever makes one */
+    pthread_mutex_t checkpoint;   /* whoever makes one */
+    atomic_uint_fast64_t writing; /* the transaction that the frozen table is
+                                     written in */
     struct seen_meta meta;
     uint8_t swept[SEEN_USER_MOST]; /* how far old users were looked for */
     size_t swept_len;
@@ -108,6 +115,7 @@ struct seen_local {
     bool has_thread, stop, due, running;
 
     atomic_bool failed; /* no more changes */
+    atomic_bool stuck;  /* the last checkpoint did not succeed */
     pthread_mutex_t telling;
     char problem[256];
     int problem_errno;
@@ -134,6 +142,9 @@ seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
                                struct seen_user *u, bool *changed,
                                seen_record *record);
 
+/* A record that cannot be read is its user's trouble alone. */
+bool seen_local_damaged(seen_status status);
+
 /* Changes as bytes, in frames of the journal: see local.c. */
 #define SEEN_FRAME_CHANGES 1
 #define SEEN_FRAME_POLICY  2
@@ -141,9 +152,10 @@ seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
 seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
                             size_t len, size_t *used, uint64_t *items);
 
-/* The store is done for until it is opened again; says so. */
+/* The store is done for until it is opened again; says so. `why` "": as the
+ * status or errno has it. */
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what);
+                            const char *what, const char *why);
 
 extern const struct seen_users_ops seen_local_ops;
 

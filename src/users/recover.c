@@ -28,10 +28,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MIB         ((uint64_t)1 << 20)
-#define POLICY      24 /* bytes of a frame of that type */
-#define ATTEMPTS    100
-#define SUFFIX_ROOM 16
+#define MIB      ((uint64_t)1 << 20)
+#define POLICY   24 /* bytes of a frame of that type */
+#define ATTEMPTS 100
 
 /* ---- The object --------------------------------------------------------- */
 
@@ -40,6 +39,17 @@ static char *joined(const char *dir, const char *name)
     size_t size = strlen(dir) + strlen(name) + 2;
     char *path = malloc(size);
     if (path) snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+/* A directory without slashes at its end, and something behind it. */
+static char *trimmed(const char *dir, const char *suffix)
+{
+    size_t len = strlen(dir), size = len + strlen(suffix) + 1;
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%.*s%s", (int)len, dir, suffix);
     return path;
 }
 
@@ -60,6 +70,7 @@ static struct seen_local *make(const seen_users_options *options)
     l->options = *options;
     set_defaults(&l->options);
     l->lock_fd = -1;
+    l->writing = UINT64_MAX;
     pthread_mutex_t *locks[] = {&l->log,        &l->pool, &l->alone,
                                 &l->checkpoint, &l->gate, &l->telling};
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
@@ -104,17 +115,6 @@ static void destroy(struct seen_local *l)
 
 /* ---- Policy ------------------------------------------------------------- */
 
-static seen_policy filled_in(const seen_policy *p)
-{
-    static const uint8_t any[16];
-    seen_exposure *x;
-    seen_policy full = {0};
-    if (seen_exposure_new(&x, p, any, NULL) != SEEN_OK) return full;
-    full = x->policy;
-    seen_exposure_free(x);
-    return full;
-}
-
 static bool same_policy(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
@@ -132,11 +132,29 @@ static seen_status settle_everybody(struct seen_local *l)
         for (size_t at = 0; at < shard->active.places; at++) {
             struct seen_user *u = shard->active.at[at];
             if (u) status = seen_local_settle(l, w, shard, u, false);
-            if (status == SEEN_CORRUPT) status = SEEN_OK;
+            if (seen_local_damaged(status)) status = SEEN_OK;
             if (status != SEEN_OK) break;
         }
     }
     seen_worker_return(l, w);
+    return status;
+}
+
+/* Those who are at hand follow another policy. */
+static seen_status retrain_workers(struct seen_local *l)
+{
+    if (!l->one_view) { /* new ones will */
+        seen_workers_free(l);
+        return SEEN_OK;
+    }
+    seen_status status = SEEN_OK; /* the one, whose view has to stay */
+    for (struct seen_worker *w = l->idle; w && status == SEEN_OK; w = w->next) {
+        seen_exposure *x;
+        status = seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL);
+        if (status != SEEN_OK) break;
+        seen_exposure_free(w->x);
+        w->x = x;
+    }
     return status;
 }
 
@@ -145,9 +163,8 @@ static seen_status change_policy(struct seen_local *l, const seen_policy *p)
     if (same_policy(&l->meta.policy, p)) return SEEN_OK;
     seen_status status = settle_everybody(l);
     if (status != SEEN_OK) return status;
-    if (!l->one_view) seen_workers_free(l); /* they follow the old one */
     l->meta.policy = *p;
-    return SEEN_OK;
+    return retrain_workers(l);
 }
 
 static void put_policy(const seen_policy *p, uint8_t out[POLICY])
@@ -208,6 +225,9 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
     if (l->meta.journaled && out.segments == 0)
         return seen_report(r, SEEN_CORRUPT,
                            "its journal (seen.journal-...) is missing");
+    if (out.gone) /* what it held is on the shelf, but not in our view of it */
+        return seen_report(r, SEEN_CORRUPT,
+                           "its journal was dropped meanwhile");
     *last = out.last;
     if (r) {
         r->recovered = l->meta.journaled;
@@ -220,14 +240,15 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
 
 /* ---- Opening ------------------------------------------------------------ */
 
-static seen_status lock_writer(struct seen_local *l, seen_store_report *r)
+/* seen.lock of a directory, ours alone until the descriptor is closed. */
+static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
 {
-    char *path = joined(l->dir, "seen.lock");
+    char *path = joined(dir, "seen.lock");
     if (!path) return SEEN_NOMEM;
-    l->lock_fd = seen_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+    *fd = seen_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     free(path);
-    if (l->lock_fd < 0) return seen_report_io(r, "seen.lock");
-    seen_status status = seen_io_lock(l->lock_fd);
+    if (*fd < 0) return seen_report_io(r, "seen.lock");
+    seen_status status = seen_io_lock(*fd);
     if (status == SEEN_BUSY)
         return seen_report(r, status, "another program is changing it");
     return status == SEEN_OK ? status : seen_report_io(r, "lock");
@@ -250,10 +271,14 @@ static seen_status make_dir(struct seen_local *l, bool create,
 }
 
 static seen_status write_meta(struct seen_local *l,
-                              const struct seen_meta *meta)
+                              const struct seen_meta *meta,
+                              seen_store_report *r)
 {
     seen_status status = l->ops->begin(l->shelf);
-    return status == SEEN_OK ? l->ops->commit(l->shelf, meta) : status;
+    if (status == SEEN_OK) status = l->ops->commit(l->shelf, meta);
+    if (status != SEEN_OK)
+        seen_report(r, status, "%s", l->ops->problem(l->shelf));
+    return status;
 }
 
 static seen_status found_store(struct seen_local *l,
@@ -266,14 +291,21 @@ static seen_status found_store(struct seen_local *l,
     if (users)
         return seen_report(r, SEEN_CORRUPT,
                            "holds users, but not what a store says of itself");
+    bool journal;
+    if (seen_journal_there(l->journal_path, &journal) != SEEN_OK)
+        return seen_report_io(r, "look for a journal");
+    if (journal)
+        return seen_report(
+            r, SEEN_CORRUPT,
+            "a journal is there, but data.mdb is missing or new");
     if (seen_random_key(id) != SEEN_OK) return seen_report_io(r, "random");
     l->meta.id = seen_get_le64(id) | 1;
-    l->meta.policy = filled_in(o->policy);
+    l->meta.policy = seen_policy_filled(o->policy);
     if (o->secret)
         memcpy(l->meta.secret, o->secret, sizeof l->meta.secret);
     else if (seen_random_key(l->meta.secret) != SEEN_OK)
         return seen_report_io(r, "random");
-    seen_status status = write_meta(l, &l->meta);
+    seen_status status = write_meta(l, &l->meta, r);
     if (status == SEEN_OK && r) r->created = true;
     return status;
 }
@@ -289,18 +321,20 @@ static seen_status check_secret(const struct seen_local *l,
 }
 
 /* From now on; in the journal, so that a replay knows where. */
-static seen_status follow_policy(struct seen_local *l, const seen_policy *given)
+static seen_status follow_policy(struct seen_local *l, const seen_policy *given,
+                                 seen_store_report *r)
 {
     uint8_t bytes[POLICY];
     uint64_t number;
-    seen_policy policy = filled_in(given);
+    seen_policy policy = seen_policy_filled(given);
     if (!given || same_policy(&policy, &l->meta.policy)) return SEEN_OK;
     seen_status status = change_policy(l, &policy);
     put_policy(&policy, bytes);
     if (status == SEEN_OK)
         status = seen_journal_append(l->journal, SEEN_FRAME_POLICY, bytes,
                                      sizeof bytes, &number);
-    return status == SEEN_OK ? seen_journal_commit(l->journal, number) : status;
+    if (status == SEEN_OK) status = seen_journal_commit(l->journal, number);
+    return status == SEEN_IO ? seen_report_io(r, "journal") : status;
 }
 
 static seen_status open_to_write(struct seen_local *l,
@@ -311,7 +345,7 @@ static seen_status open_to_write(struct seen_local *l,
     seen_status status = make_dir(l, o->create, r);
     if (status == SEEN_OK && !o->create && !l->ops->there(l->dir))
         status = SEEN_ABSENT;
-    if (status == SEEN_OK) status = lock_writer(l, r);
+    if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, r);
     if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, true, r);
     if (status != SEEN_OK) return status;
     status = l->ops->meta(l->shelf, &l->meta, r);
@@ -327,8 +361,8 @@ static seen_status open_to_write(struct seen_local *l,
     status = seen_journal_open(&l->journal, l->journal_path, l->meta.id,
                                l->meta.epoch, last);
     if (status == SEEN_IO) return seen_report_io(r, "journal");
-    if (status == SEEN_OK) status = write_meta(l, &on_shelf);
-    if (status == SEEN_OK) status = follow_policy(l, o->policy);
+    if (status == SEEN_OK) status = write_meta(l, &on_shelf, r);
+    if (status == SEEN_OK) status = follow_policy(l, o->policy, r);
     return status;
 }
 
@@ -339,11 +373,12 @@ static seen_status read_tail(struct seen_local *l, seen_store_report *r)
     uint64_t last;
     seen_status status;
     struct seen_meta after;
+    status = l->ops->meta(l->shelf, &l->meta, r);
+    if (status != SEEN_OK) return status;
     l->one_view = true;
     struct seen_worker *w = seen_worker_take(l, &status);
     if (!w) return status;
-    status = l->ops->meta(l->shelf, &l->meta, r);
-    if (status == SEEN_OK) status = l->ops->wake(w->view);
+    status = l->ops->wake(w->view);
     if (status == SEEN_OK) l->ops->hold(w->view);
     seen_worker_return(l, w);
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, r);
@@ -389,11 +424,10 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->ops = ops;
-    l->dir = joined(dir, "");
+    l->dir = trimmed(dir, "");
     l->journal_path = joined(dir, "seen");
     seen_status status = l->dir && l->journal_path ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) {
-        l->dir[strlen(dir)] = '\0';
         status = options->mode == SEEN_STORE_READ
                      ? open_to_read(l, options, r)
                      : open_to_write(l, options, r);
@@ -431,7 +465,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
         return seen_report(r, SEEN_INVALID, "mem: has no name behind it");
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
-    l->meta.policy = filled_in(options->policy);
+    l->meta.policy = seen_policy_filled(options->policy);
     if (options->secret) {
         memcpy(l->meta.secret, options->secret, sizeof l->meta.secret);
     } else if (seen_random_key(l->meta.secret) != SEEN_OK) {
@@ -454,7 +488,7 @@ seen_status seen_recover_close(struct seen_users *u)
         status = seen_checkpoint_sync(u);
         if (status == SEEN_OK) {
             l->meta.journaled = false;
-            status = write_meta(l, &l->meta);
+            status = write_meta(l, &l->meta, NULL);
         }
         if (status == SEEN_OK) status = seen_journal_remove(l->journal_path);
     }
@@ -511,13 +545,16 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
 }
 
 /* What an attempt has left; others' files are left alone. */
-static void clear_copy(const char *dir)
+static seen_status clear_copy(const char *dir, seen_store_report *r)
 {
     char *path = joined(dir, "seen"), *data = joined(dir, "data.mdb");
-    if (path) (void)seen_journal_remove(path);
-    if (data) (void)seen_os->unlink(data);
+    seen_status status = path && data ? SEEN_OK : SEEN_NOMEM;
+    if (status == SEEN_OK && (seen_journal_remove(path) != SEEN_OK ||
+                              (seen_os->unlink(data) != 0 && errno != ENOENT)))
+        status = seen_report_io(r, "remove an older copy");
     free(path);
     free(data);
+    return status;
 }
 
 seen_status seen_recover_backup(struct seen_users *u, const char *dir,
@@ -530,24 +567,27 @@ seen_status seen_recover_backup(struct seen_users *u, const char *dir,
     if (seen_os->stat(dir, &st) == 0)
         return seen_report(r, SEEN_INVALID, "%s: is there already", dir);
     if (errno != ENOENT) return seen_report_io(r, "look");
-    size_t size = strlen(dir) + SUFFIX_ROOM;
-    char *beside = malloc(size);
+    char *beside = trimmed(dir, ".seen-new");
     if (!beside) return SEEN_NOMEM;
-    snprintf(beside, size, "%s.seen-new", dir);
     seen_status status = SEEN_OK;
+    int lock = -1;
     if (seen_os->mkdir(beside, 0777) != 0 && errno != EEXIST)
         status = seen_report_io(r, "make directory");
+    if (status == SEEN_OK) status = lock_dir(beside, &lock, r);
     bool again = status == SEEN_OK;
     for (int i = 0; again && i < ATTEMPTS; i++) {
-        clear_copy(beside);
         seen_report_begin(r);
-        status = copy_once(l, beside, &again, r);
+        status = clear_copy(beside, r);
+        again = false;
+        if (status == SEEN_OK) status = copy_once(l, beside, &again, r);
     }
     if (status == SEEN_OK && again)
         status = seen_report(r, SEEN_BUSY, "writers come and go too fast");
     if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
         status = seen_report_io(r, "rename");
-    if (status == SEEN_OK) status = seen_io_sync_dir(dir);
+    if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
+        status = seen_report_io(r, "sync directory");
+    seen_io_close(lock);
     free(beside);
     return status;
 }

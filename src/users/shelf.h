@@ -39,6 +39,8 @@ struct seen_shelf_ops {
     void (*view_free)(void *view);
     seen_status (*wake)(void *view);
     void (*sleep)(void *view);
+    /* The number of the transaction that it sees, awake. */
+    uint64_t (*sees)(void *view);
     /* The only view of its shelf stays awake from now on, for any thread. */
     void (*hold)(void *view);
     /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
@@ -54,6 +56,7 @@ struct seen_shelf_ops {
     /* One transaction at a time. An empty record removes the user. Commit and
      * abort end it, whatever the status. SEEN_FULL: abort, grow(), again. */
     seen_status (*begin)(void *shelf);
+    uint64_t (*number)(void *shelf); /* its number: higher than any before */
     seen_status (*put)(void *shelf, seen_key user, seen_record record);
     seen_status (*commit)(void *shelf, const struct seen_meta *meta);
     void (*abort)(void *shelf);
@@ -62,7 +65,8 @@ struct seen_shelf_ops {
     void (*sizes)(void *shelf, uint64_t *users, uint64_t *bytes);
     /* Into a directory that is there; on disk when it returns. */
     seen_status (*copy)(void *shelf, const char *dir);
-    /* The last thing that went wrong, as a sentence; "" if nothing has. */
+    /* What went wrong in the last transaction, as a sentence; "" if nothing
+     * did, or nothing is known. */
     const char *(*problem)(void *shelf);
 };
 

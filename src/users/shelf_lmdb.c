@@ -61,11 +61,10 @@ static const seen_allocator system_memory;
 /* ---- Errors ------------------------------------------------------------- */
 
 /* LMDB's own codes are negative, errno's are not. */
-static seen_status status_of(struct shelf *s, int rc)
+static seen_status status_of(int rc)
 {
     if (rc == 0) return SEEN_OK;
     if (rc == MDB_NOTFOUND) return SEEN_ABSENT;
-    snprintf(s->problem, sizeof s->problem, "LMDB: %s", mdb_strerror(rc));
     if (rc == MDB_MAP_FULL) return SEEN_FULL;
     if (rc == ENOMEM) return SEEN_NOMEM;
     if (rc == MDB_READERS_FULL) return SEEN_BUSY;
@@ -73,12 +72,20 @@ static seen_status status_of(struct shelf *s, int rc)
     return rc > 0 ? SEEN_IO : SEEN_CORRUPT;
 }
 
-static seen_status reported(struct shelf *s, int rc, seen_store_report *r)
+static seen_status reported(int rc, seen_store_report *r)
 {
-    seen_status status = status_of(s, rc);
+    seen_status status = status_of(rc);
     return status == SEEN_OK || status == SEEN_ABSENT
                ? status
-               : seen_report(r, status, "%s", s->problem);
+               : seen_report(r, status, "LMDB: %s", mdb_strerror(rc));
+}
+
+/* For whoever makes the transaction, which is one at a time. */
+static seen_status noted(struct shelf *s, int rc)
+{
+    if (rc)
+        snprintf(s->problem, sizeof s->problem, "LMDB: %s", mdb_strerror(rc));
+    return status_of(rc);
 }
 
 static const char *problem(void *shelf)
@@ -189,7 +196,7 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     int rc = open_env(s, dir, write);
     if (!rc) rc = open_databases(s, write);
     if (rc) {
-        seen_status status = reported(s, rc, r);
+        seen_status status = reported(rc, r);
         shelf_close(s);
         return status;
     }
@@ -206,9 +213,9 @@ static seen_status meta(void *shelf, struct seen_meta *out,
     MDB_txn *txn;
     MDB_val key = meta_key, value;
     int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
-    if (rc) return reported(s, rc, r);
+    if (rc) return reported(rc, r);
     rc = mdb_get(txn, s->store, &key, &value);
-    seen_status status = reported(s, rc, r);
+    seen_status status = reported(rc, r);
     if (status == SEEN_OK) {
         status = seen_meta_get(value.mv_data, value.mv_size, out);
         if (status != SEEN_OK)
@@ -288,7 +295,12 @@ static seen_status view_wake(void *view)
     }
     v->awake = rc == 0;
     if (rc && s->limited) pthread_rwlock_unlock(&s->growing);
-    return status_of(s, rc);
+    return status_of(rc);
+}
+
+static uint64_t view_sees(void *view)
+{
+    return mdb_txn_id(((struct view *)view)->txn);
 }
 
 static uint32_t crc_of(seen_key user, const void *record, size_t len)
@@ -311,7 +323,7 @@ static seen_status view_get(void *view, seen_key user, seen_record *record)
     struct view *v = view;
     MDB_val key = {user.len, (void *)(uintptr_t)user.data}, value;
     int rc = mdb_get(v->txn, v->shelf->users, &key, &value);
-    if (rc) return status_of(v->shelf, rc);
+    if (rc) return status_of(rc);
     *record = checked(user, &value);
     return record->data ? SEEN_OK : SEEN_CORRUPT;
 }
@@ -324,7 +336,7 @@ view_each(void *view, const seen_key *after,
     MDB_cursor *cursor;
     MDB_val key = {0}, value;
     int rc = mdb_cursor_open(v->txn, v->shelf->users, &cursor);
-    if (rc) return status_of(v->shelf, rc);
+    if (rc) return status_of(rc);
     if (after) {
         key = (MDB_val){after->len, (void *)(uintptr_t)after->data};
         rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
@@ -340,7 +352,7 @@ view_each(void *view, const seen_key *after,
         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);
-    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(v->shelf, rc);
+    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(rc);
 }
 
 /* ---- Transactions ------------------------------------------------------- */
@@ -348,7 +360,13 @@ view_each(void *view, const seen_key *after,
 static seen_status begin(void *shelf)
 {
     struct shelf *s = shelf;
-    return status_of(s, mdb_txn_begin(s->env, NULL, 0, &s->txn));
+    s->problem[0] = '\0';
+    return noted(s, mdb_txn_begin(s->env, NULL, 0, &s->txn));
+}
+
+static uint64_t number(void *shelf)
+{
+    return mdb_txn_id(((struct shelf *)shelf)->txn);
 }
 
 static seen_status put(void *shelf, seen_key user, seen_record record)
@@ -363,7 +381,7 @@ static seen_status put(void *shelf, seen_key user, seen_record record)
         memcpy(to, record.data, record.len);
         seen_put_le32(to + record.len, crc_of(user, record.data, record.len));
     }
-    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(s, rc);
+    return rc == MDB_NOTFOUND ? SEEN_OK : noted(s, rc);
 }
 
 static void shelf_abort(void *shelf)
@@ -382,11 +400,11 @@ static seen_status commit(void *shelf, const struct seen_meta *m)
     int rc = mdb_put(s->txn, s->store, &key, &value, 0);
     if (rc) {
         shelf_abort(s);
-        return status_of(s, rc);
+        return noted(s, rc);
     }
     rc = mdb_txn_commit(s->txn);
     s->txn = NULL;
-    return status_of(s, rc);
+    return noted(s, rc);
 }
 
 static seen_status grow(void *shelf)
@@ -425,7 +443,7 @@ static seen_status copy(void *shelf, const char *dir)
     char file[PATH_ROOM];
     if (!name_data(file, dir)) return SEEN_INVALID;
     int rc = mdb_env_copy2(s->env, dir, MDB_CP_COMPACT);
-    if (rc) return status_of(s, rc);
+    if (rc) return status_of(rc);
     int fd = seen_io_open(file, O_RDONLY, 0);
     if (fd < 0) return SEEN_IO;
     seen_status status = seen_io_sync(fd);
@@ -442,10 +460,12 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .view_free = view_free,
     .wake = view_wake,
     .sleep = view_sleep,
+    .sees = view_sees,
     .hold = view_hold,
     .get = view_get,
     .each = view_each,
     .begin = begin,
+    .number = number,
     .put = put,
     .commit = commit,
     .abort = shelf_abort,

@@ -29,7 +29,7 @@ run "$seen" forget feed; expect_failure "USER is missing"
 run "$seen" forget feed ''; expect_failure "USER is empty"
 run "$seen" forget none alice; expect_failure "none: no such store"; expect_no_file none
 run "$seen" forget --u64 feed alice x; expect_failure "x: expected a decimal number"
-run "$seen" forget redis://h/x u; expect_failure "servers are not supported yet"
+run "$seen" forget redis://h/x u; expect_failure "is not the number of a database"
 
 # ---- A damaged record is the trouble of its user alone ------------------------
 

@@ -110,7 +110,7 @@ run bash -c "printf '%s\t%s\n' alice c alice g bob a bob b | '$seen' take main -
 run bash -c "printf '%s\n' c c z z | '$seen' fresh main alice --also extra"; expect_out z
 run "$seen" fresh main alice --also nowhere candidates; expect_failure "nowhere: no such store"
 run "$seen" take unmade alice --also nowhere -n 1 candidates; expect_failure "nowhere: no such store"; expect_no_file unmade
-run "$seen" fresh main alice --also redis://x candidates; expect_failure "servers are not supported yet"
+run "$seen" fresh main alice --also redis://x/y candidates; expect_failure "is not the number of a database"
 run "$seen" take main alice --also main -n 1 candidates; expect_failure "main: "
 
 # ---- Printed is durable -----------------------------------------------------
@@ -131,7 +131,7 @@ for verb in fresh take; do
   run "$seen" $verb -n 1 feed alice nowhere; expect_failure "nowhere: No such file"
   run "$seen" $verb -n 1 feed alice candidates more; expect_failure "more: expected one INPUT"
   run "$seen" $verb -n 1 feed alice .; expect_failure ".: is a directory"
-  run "$seen" $verb -n 1 redis://host/x alice; expect_failure "servers are not supported yet"
+  run "$seen" $verb -n 1 redis://host/x alice; expect_failure "is not the number of a database"
   run "$seen" $verb -n 1 --hex -i feed alice; expect_failure "--hex takes the whole line"
   run "$seen" $verb -n x feed alice; expect_failure "-n x: expected a count"
   run "$seen" $verb --help; expect_code 0; expect; grep -q -- '--also' .out || wrong "help says nothing of --also"

@@ -71,7 +71,7 @@ run "$seen" info; expect_failure "TARGET is missing"
 run "$seen" info blocked nowhere; expect_failure "nowhere: no such file"
 run "$seen" info keys; expect_failure "keys:"
 run "$seen" info .; expect_failure ".: no such store"
-run "$seen" info redis://host/x; expect_failure "servers are not supported yet"
+run "$seen" info redis://host/x; expect_failure "is not the number of a database"
 run bash -c "'$seen' info blocked >/dev/full"; expect_code 2; expect_err "No space left"
 run "$seen" info --help; expect_code 0
 

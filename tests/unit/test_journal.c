@@ -285,6 +285,92 @@ static void frames_have_a_limit(void **state)
     seen_journal_close(j);
 }
 
+/* What the next writer finds was perhaps never synced. It goes on behind it, so
+ * it has to last. */
+static void what_is_taken_over_lasts(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    seen_journal *j = open_journal(1, 0);
+    append(j, 1);
+    assert_int_equal(seen_journal_commit(j, 1), SEEN_OK);
+    append(j, 2);
+    append(j, 3);
+    seen_journal_close(j); /* killed */
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 3);
+    j = open_journal(2, 3);
+    append(j, 4);
+    assert_int_equal(seen_journal_commit(j, 4), SEEN_OK);
+    seen_journal_close(j);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct sim *after = sim_after_power_loss(disk, seed);
+        sim_install(after);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_int_equal(r.last, 4);
+        sim_install(disk);
+        sim_free(after);
+    }
+}
+
+static void look_for_segments(void *ctx, const char *call)
+{
+    uint64_t *cuts = ctx;
+    (void)call;
+    for (uint64_t seed = 0; seed < 20; seed++, ++*cuts) {
+        struct seen_replayed r;
+        struct sim *after = sim_after_power_loss(disk, seed);
+        sim_install(after);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_true(r.segments > 0);
+        sim_install(disk);
+        sim_free(after);
+    }
+}
+
+/* Who says that he has a journal has one, whenever the power fails. */
+static void a_journal_is_never_without_segments(void **state)
+{
+    (void)state;
+    uint64_t cuts = 0;
+    seen_journal_close(open_journal(1, 0));
+    sim_on_call(disk, look_for_segments, &cuts);
+    for (uint64_t epoch = 2; epoch < 5; epoch++)
+        seen_journal_close(open_journal(epoch, 0));
+    sim_on_call(disk, NULL, NULL);
+    assert_true(cuts > 200);
+}
+
+static void drop_segment(void *ctx, const char *call)
+{
+    char name[64];
+    int *opens = ctx;
+    if (strcmp(call, "open") != 0 || ++*opens != 2) return;
+    name_of(name, 4);
+    assert_int_equal(seen_os->unlink(name), 0);
+}
+
+static void a_reader_is_told_what_was_dropped(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    int opens = 0;
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t i = 1; i <= 3; i++)
+        append(j, i);
+    assert_int_equal(seen_journal_cut(j), SEEN_OK);
+    append(j, 4);
+    seen_journal_close(j);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 4);
+    assert_int_equal(r.gone, 0);
+    sim_on_call(disk, drop_segment, &opens);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    sim_on_call(disk, NULL, NULL);
+    assert_int_equal(r.last, 3);
+    assert_int_equal(r.gone, 1);
+}
+
 int main(void)
 {
 #define ON_DISK(test) cmocka_unit_test_setup_teardown(test, new_disk, free_disk)
@@ -295,6 +381,9 @@ int main(void)
         ON_DISK(a_torn_tail_is_the_end),
         ON_DISK(truncation_anywhere_gives_a_prefix),
         ON_DISK(after_a_failed_sync_nothing_is_acknowledged),
+        ON_DISK(what_is_taken_over_lasts),
+        ON_DISK(a_journal_is_never_without_segments),
+        ON_DISK(a_reader_is_told_what_was_dropped),
         ON_DISK(frames_have_a_limit),
     };
     test_announce("journal");

@@ -162,6 +162,12 @@ static void a_layer_opens_when_the_one_before_is_full(void **state)
         uint64_t items = info_of(f).items, bits = info_of(f).bits;
         assert_true(items + 2 >= sizes[i]);
         assert_int_equal(info_of(f).lines - i, info_of(f).hashes / 8);
+        seen_size size;
+        seen_size_of(f, &size);
+        assert_int_equal(size.layers, i + 1);
+        assert_int_equal(size.capacity, sizes[i]);
+        assert_int_equal(size.items, items);
+        assert_int_equal(size.bytes, info_of(f).bytes);
         /* Keys it has make nothing grow. */
         bool before = false;
         for (uint64_t j = 0; j < 1000; j++) {

@@ -35,6 +35,11 @@ static void a_million_keys_fit_and_none_is_confused(void **state)
     assert_between((double)info_of(f).bytes / (double)n, 10, 20.1);
     assert_between((double)a.peak / (double)n, 10, 30.1);
     assert_true(info_of(f).bytes >= a.bytes - 64 * a.blocks);
+    seen_size size;
+    seen_size_of(f, &size);
+    assert_int_equal(size.bytes, info_of(f).bytes);
+    assert_int_equal(size.items, info_of(f).items);
+    assert_int_equal(size.capacity, 0);
     seen_free(f);
     assert_int_equal(a.blocks, 0);
     assert_int_equal(a.violations, 0);

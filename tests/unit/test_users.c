@@ -509,7 +509,7 @@ static void takes_are_one_step(void **state)
         seen_users *u = open_store(
             stores[s], (seen_users_options){.mode = SEEN_STORE_DURABLE,
                                             .create = true,
-                                            .checkpoint_bytes = 6000});
+                                            .checkpoint_bytes = 1000});
         struct taker t[THREADS];
         for (size_t i = 0; i < THREADS; i++) {
             t[i] = (struct taker){.u = u, .seed = 820 + i, .given = given};
@@ -658,6 +658,20 @@ static void backups_have_everything(void **state)
     seen_users_close(u);
 }
 
+/* A journal without its store is not to be thrown away. */
+static void a_store_that_lost_its_file_is_not_founded_anew(void **state)
+{
+    (void)state;
+    char dir[512], file[600];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    in_child(mark_and_die, dir);
+    snprintf(file, sizeof file, "%s/data.mdb", dir);
+    unlink(file);
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
+    assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
+}
+
 /* ---- Policy and secret -------------------------------------------------- */
 
 static void policies_change_and_secrets_do_not(void **state)
@@ -726,15 +740,18 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     const char *dir = fresh_dir();
     in_child(two_policies, dir);
     in_child(another_policy, dir);
-    seen_users *u =
-        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
-    seen_exposure_info info;
-    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
-    assert_int_equal(info.generations, 3);
-    assert_int_equal(info.generation[2].items, 3);
-    assert_int_equal(info.generation[1].items, 2);
-    assert_int_equal(info.generation[0].items, 1);
-    seen_users_close(u);
+    seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_STORE_WRITE}};
+    for (size_t i = 0; i < 2; i++) {
+        seen_users *u = open_store(dir, ways[i]);
+        seen_exposure_info info;
+        assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info),
+                         SEEN_OK);
+        assert_int_equal(info.generations, 3);
+        assert_int_equal(info.generation[2].items, 3);
+        assert_int_equal(info.generation[1].items, 2);
+        assert_int_equal(info.generation[0].items, 1);
+        seen_users_close(u);
+    }
 }
 
 /* ---- Errors ------------------------------------------------------------- */
@@ -904,6 +921,7 @@ int main(void)
         cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
         cmocka_unit_test(there_is_one_writer),
         cmocka_unit_test(backups_have_everything),
+        cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
         cmocka_unit_test(policies_change_and_secrets_do_not),
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),

@@ -611,6 +611,35 @@ static void questions_change_nothing(void **state)
     seen_free(before);
 }
 
+/* At all times, those before its own too, as after an advance. */
+static void asking_at_a_time_is_advancing_a_copy(void **state)
+{
+    (void)state;
+    seen_filter *f =
+        test_filter((seen_spec){.window_ms = 400, .items = 100, .fpp = 1e-9});
+    seen_hash h[100];
+    for (uint64_t i = 0; i < 100; i++) {
+        uint64_t key = test_key(i);
+        seen_advance(f, 1000 + 5 * i);
+        seen_add_u64(f, key);
+        h[i] = seen_hash_key(f, &(uint64_t){key}, sizeof key);
+    }
+    for (uint64_t now = 0; now < 3000; now += 7) {
+        seen_filter *then = NULL, *before = NULL;
+        bool asked[100], advanced[100];
+        assert_int_equal(seen_copy(&then, f, NULL), SEEN_OK);
+        assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
+        seen_advance(then, now);
+        seen_maybe_many_hashed(then, h, 100, advanced);
+        seen_maybe_many_hashed_at(f, now, h, 100, asked);
+        assert_memory_equal(asked, advanced, sizeof asked);
+        assert_same_bytes(f, before);
+        seen_free(then);
+        seen_free(before);
+    }
+    seen_free(f);
+}
+
 static void clearing_keeps_the_time(void **state)
 {
     (void)state;
@@ -1000,6 +1029,7 @@ int main(void)
         cmocka_unit_test(count_and_time_together),
         cmocka_unit_test(every_slot_is_needed_and_enough),
         cmocka_unit_test(questions_change_nothing),
+        cmocka_unit_test(asking_at_a_time_is_advancing_a_copy),
         cmocka_unit_test(clearing_keeps_the_time),
         cmocka_unit_test(what_it_cannot_do_it_says),
         cmocka_unit_test(equal_means_the_same_generations),

@@ -1,0 +1,63 @@
+/*
+ * noop_module.c - what a module command costs at least: it looks at its
+ * arguments and answers.
+ *
+ *     noop.read key arg...     noop.write key arg...     a number
+ *     noop.many key arg...                               a number for each
+ *     noop.open key arg...     opens the key, too        a number
+ */
+#include "../module/redis_api.h"
+
+static long long look(RedisModuleString **argv, int argc)
+{
+    size_t sum = 0, len;
+    for (int i = 1; i < argc; i++) {
+        const char *at = RedisModule_StringPtrLen(argv[i], &len);
+        sum += len && at[0] ? len : 0;
+    }
+    return sum > 0;
+}
+
+static int noop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    return RedisModule_ReplyWithLongLong(ctx, look(argv, argc));
+}
+
+static int many(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    long long answer = look(argv, argc);
+    RedisModule_ReplyWithArray(ctx, argc - 2);
+    for (int i = 2; i < argc; i++)
+        RedisModule_ReplyWithLongLong(ctx, answer);
+    return REDISMODULE_OK;
+}
+
+static int open(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, argv[1], REDISMODULE_READ);
+    long long answer = look(argv, argc) + (key && RedisModule_KeyType(key));
+    if (key) RedisModule_CloseKey(key);
+    return RedisModule_ReplyWithLongLong(ctx, answer);
+}
+
+__attribute__((visibility("default"))) int
+RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+
+int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    if (redis_api_bind(ctx)) return REDISMODULE_ERR;
+    RedisModule_SetModuleAttribs(ctx, "noop", 1, REDISMODULE_APIVER_1);
+    if (RedisModule_CreateCommand(ctx, "noop.read", noop, "readonly fast", 1, 1,
+                                  1) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "noop.write", noop,
+                                  "write deny-oom fast", 1, 1,
+                                  1) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "noop.many", many, "readonly", 1, 1,
+                                  1) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "noop.open", open, "readonly fast", 1, 1,
+                                  1) != REDISMODULE_OK)
+        return REDISMODULE_ERR;
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,495 @@
+/*
+ * cmd_server.c - seen server: the machine's redis-server or valkey-server with
+ * our module in it, to try things or to run them.
+ *
+ * Nodes are children of this process. They run in groups of their own, so that
+ * ctrl-C reaches only us, and we tell them to stop; if we are killed, the system
+ * tells them.
+ *
+ *     DIR/secret            of the exposure sets, made if it is not there
+ *     DIR/PORT/             data, log and configuration of the node at PORT
+ */
+#define _GNU_SOURCE /* realpath, asprintf */
+
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "secret.h"
+#include "spec.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#define MOST_NODES  64
+#define BUS         10000 /* a cluster's nodes talk at their port + this */
+#define PATIENCE_MS 60000
+
+static struct {
+    uint64_t port, cluster;
+    const char *dir, *module, *server;
+    bool always, quiet;
+} opt;
+
+static const struct option options[] = {
+    {0, "port", "P", OPTION_COUNT, &opt.port, "listen at 127.0.0.1:P (6379)"},
+    {0, "dir", "D", OPTION_TEXT, &opt.dir,
+     "keep data, logs and the secret in D (seen-server)"},
+    {0, "cluster", "N", OPTION_COUNT, &opt.cluster,
+     "N primaries and N replicas, at P and the ports behind it; 3 or more"},
+    {0, "always", NULL, OPTION_FLAG, &opt.always,
+     "sync every write to disk before it is acknowledged"},
+    {0, "server", "FILE", OPTION_TEXT, &opt.server,
+     "the server (valkey-server or redis-server)"},
+    {0, "module", "FILE", OPTION_TEXT, &opt.module, "the module (seen.so)"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "do not say how to connect"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+static struct node {
+    unsigned port;
+    pid_t pid;   /* 0: not running */
+    char *dir;   /* its own */
+    bool is_new; /* has never run */
+} nodes[MOST_NODES];
+
+static size_t count;
+
+/* ---- Where things are --------------------------------------------------- */
+
+static char *text_of(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+static char *text_of(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0) fail("out of memory");
+    return text;
+}
+
+/* A program in the PATH; NULL: there is none. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    for (const char *at = path; at && *at;) {
+        size_t len = strcspn(at, ":");
+        char *file = text_of("%.*s/%s", (int)len, at, name);
+        if (access(file, X_OK) == 0) return file;
+        free(file);
+        at += len + (at[len] == ':');
+    }
+    return NULL;
+}
+
+static const char *find_server(void)
+{
+    if (opt.server) return opt.server;
+    const char *found = find_program("valkey-server");
+    if (!found) found = find_program("redis-server");
+    if (!found)
+        fail("neither valkey-server nor redis-server is in the PATH: install "
+             "one, or name it with --server");
+    return found;
+}
+
+/* Beside the program in a build, or where it was installed. */
+static const char *find_module(void)
+{
+    char self[PATH_MAX];
+    char *found = opt.module ? realpath(opt.module, NULL) : NULL;
+    if (opt.module && !found) fail("%s: %s", opt.module, strerror(errno));
+    if (found) return found;
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    for (int up = 0; len > 0 && up < 2; up++) { /* build/cli/seen -> build */
+        while (len > 0 && self[--len] != '/')
+            ;
+    }
+    if (len > 0) {
+        char *beside = text_of("%.*s/module/seen.so", (int)len, self);
+        found = realpath(beside, NULL);
+        free(beside);
+    }
+    if (!found) found = realpath(SEEN_MODULE_PATH, NULL);
+    if (!found)
+        fail("seen.so is neither beside this program nor at %s: name it with "
+             "--module",
+             SEEN_MODULE_PATH);
+    return found;
+}
+
+static char *make_dir(const char *path)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        fail("%s: mkdir: %s", path, strerror(errno));
+    char *full = realpath(path, NULL);
+    if (!full) fail("%s: %s", path, strerror(errno));
+    return full;
+}
+
+/* ---- Ports -------------------------------------------------------------- */
+
+/* A socket that listens at a port, or one that is connected to it; -1. */
+static int socket_at(unsigned port, bool connected)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) fail("socket: %s", strerror(errno));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if ((connected ? connect(fd, (struct sockaddr *)&a, sizeof a)
+                   : bind(fd, (struct sockaddr *)&a, sizeof a)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool try_port(unsigned port, bool connected)
+{
+    int fd = socket_at(port, connected);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+/* Does a node see all slots served? */
+static bool cluster_ok(unsigned port)
+{
+    static const char question[] = "CLUSTER INFO\r\n";
+    char answer[2048];
+    size_t len = 0;
+    struct timeval patience = {.tv_sec = 1};
+    int fd = socket_at(port, true);
+    if (fd < 0) return false;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    ssize_t got = write(fd, question, sizeof question - 1);
+    while (got > 0 && len + 1 < sizeof answer) {
+        got = read(fd, answer + len, sizeof answer - 1 - len);
+        len += got > 0 ? (size_t)got : 0;
+        answer[len] = 0;
+        if (strstr(answer, "cluster_state:")) break;
+    }
+    close(fd);
+    answer[len] = 0;
+    return strstr(answer, "cluster_state:ok") != NULL;
+}
+
+static void check_ports(void)
+{
+    unsigned last = opt.cluster ? 65535 - BUS : 65535;
+    if (opt.port + count - 1 > last)
+        fail("--port %" PRIu64 ": expected at most %zu with so many nodes",
+             opt.port, last + 1 - count);
+    for (size_t i = 0; i < count; i++)
+        if (!try_port(nodes[i].port, false))
+            fail("port %u is in use, or not ours to take: choose another with "
+                 "--port",
+                 nodes[i].port);
+}
+
+/* ---- Nodes -------------------------------------------------------------- */
+
+static volatile sig_atomic_t stopping;
+
+static void stop_soon(int signal)
+{
+    stopping = signal;
+}
+
+static void heed(void)
+{
+    struct sigaction action = {.sa_handler = stop_soon};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void start(struct node *n, const char *server, const char *module,
+                  const char *secret)
+{
+    char *port = text_of("%u", n->port), *log = text_of("%s/log", n->dir);
+    char *argument = text_of("secret-file=%s", secret);
+    char *cluster = text_of("%s/nodes.conf", n->dir);
+    char *argv[] = {(char *)(uintptr_t)server,
+                    "--port",
+                    port,
+                    "--bind",
+                    "127.0.0.1",
+                    "--dir",
+                    n->dir,
+                    "--logfile",
+                    log,
+                    "--daemonize",
+                    "no",
+                    "--save",
+                    "",
+                    "--appendonly",
+                    "yes",
+                    "--appendfsync",
+                    opt.always ? "always" : "everysec",
+                    "--cluster-enabled",
+                    opt.cluster ? "yes" : "no",
+                    "--cluster-config-file",
+                    "nodes.conf",
+                    "--cluster-node-timeout",
+                    "2000",
+                    "--repl-diskless-sync-delay",
+                    "0",
+                    "--loadmodule",
+                    (char *)(uintptr_t)module,
+                    argument,
+                    NULL};
+    n->is_new = access(cluster, F_OK) != 0;
+    n->pid = fork();
+    if (n->pid < 0) fail("fork: %s", strerror(errno));
+    if (n->pid == 0) {
+        setpgid(0, 0);
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+        signal(SIGPIPE, SIG_DFL);
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        execv(server, argv);
+        dprintf(STDERR_FILENO, "seen server: %s: %s\n", server,
+                strerror(errno));
+        _exit(127);
+    }
+    free(port);
+    free(log);
+    free(argument);
+    free(cluster);
+}
+
+/* Those that have ended are not running any more. */
+static size_t reap(void)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (nodes[i].pid &&
+            waitpid(nodes[i].pid, NULL, WNOHANG) == nodes[i].pid)
+            nodes[i].pid = 0;
+        running += nodes[i].pid != 0;
+    }
+    return running;
+}
+
+/* A server that is writing its first file does not hear; so again and again. */
+static void stop_all(void)
+{
+    for (long waited = 0; reap() > 0; waited += 50) {
+        for (size_t i = 0; waited % 1000 == 0 && i < count; i++)
+            if (nodes[i].pid) kill(nodes[i].pid, SIGTERM);
+        pause_ms(50);
+    }
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static void
+give_up(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    stop_all();
+    fail("%s", text);
+}
+
+static void wait_up(void)
+{
+    for (size_t i = 0; i < count; i++) {
+        long waited = 0;
+        for (; !stopping && !try_port(nodes[i].port, true); waited += 20) {
+            if (reap() < count || waited > PATIENCE_MS)
+                give_up("the server at port %u does not start: %s/log says why",
+                        nodes[i].port, nodes[i].dir);
+            pause_ms(20);
+        }
+    }
+    pause_ms(50);
+    if (!stopping && reap() < count)
+        give_up("a server ended at once: %s/log says why", nodes[0].dir);
+}
+
+/* ---- A cluster ---------------------------------------------------------- */
+
+static void create_cluster(void)
+{
+    const char *client = find_program("valkey-cli");
+    if (!client) client = find_program("redis-cli");
+    if (!client)
+        give_up("neither valkey-cli nor redis-cli is in the PATH: one of them "
+                "is needed to make a cluster");
+    char *argv[MOST_NODES + 8];
+    size_t n = 0;
+    argv[n++] = (char *)(uintptr_t)client;
+    argv[n++] = "--cluster";
+    argv[n++] = "create";
+    for (size_t i = 0; i < count; i++)
+        argv[n++] = text_of("127.0.0.1:%u", nodes[i].port);
+    argv[n++] = "--cluster-replicas";
+    argv[n++] = "1";
+    argv[n++] = "--cluster-yes";
+    argv[n] = NULL;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        execv(client, argv);
+        _exit(127);
+    }
+    int status = -1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!stopping && status != 0)
+        give_up("%s --cluster create failed: are there nodes of an older "
+                "cluster in %s?",
+                client, opt.dir);
+    for (size_t i = 0; i < count; i++)
+        free(argv[3 + i]);
+}
+
+static void wait_cluster(void)
+{
+    long waited = 0;
+    for (size_t i = 0; i < count; i++)
+        for (; !stopping && !cluster_ok(nodes[i].port); waited += 50) {
+            if (reap() < count || waited > PATIENCE_MS)
+                give_up("the cluster does not come up: the logs in %s say why",
+                        opt.dir);
+            pause_ms(50);
+        }
+}
+
+/* ---- The verb ----------------------------------------------------------- */
+
+static void say_how(void)
+{
+    if (opt.quiet) return;
+    printf("%s at 127.0.0.1:%u", opt.cluster ? "cluster" : "server",
+           nodes[0].port);
+    if (count > 1) printf(" to %u", nodes[count - 1].port);
+    printf(", data in %s\n", opt.dir);
+    printf("  redis-cli %s-p %u BF.ADD filter item\n", opt.cluster ? "-c " : "",
+           nodes[0].port);
+    printf("  redis-cli %s-p %u SEEN.TAKE user COUNT 2 post1 post2 post3\n",
+           opt.cluster ? "-c " : "", nodes[0].port);
+    printf("  seen take 'redis://127.0.0.1:%u' user -n 2 posts.txt\n",
+           nodes[0].port);
+    printf("%s; ctrl-C stops it.\n",
+           opt.always ? "Every write is on disk before it is acknowledged"
+                      : "A crash of the machine may lose the last second of "
+                        "writes (--always: none)");
+    finish_output();
+}
+
+/* Until we are told to stop, or all have ended. A cluster lives on without one
+ * of its nodes. */
+static void watch(void)
+{
+    bool told[MOST_NODES] = {false};
+    while (!stopping && reap() > 0) {
+        for (size_t i = 0; i < count; i++)
+            if (!nodes[i].pid && !told[i]) {
+                note("the node at port %u has ended: %s/log says why",
+                     nodes[i].port, nodes[i].dir);
+                told[i] = true;
+            }
+        pause_ms(100);
+    }
+}
+
+static int run(char **operands, size_t n)
+{
+    if (n > 0) fail("%s: expected options only", operands[0]);
+    if (opt.cluster && (opt.cluster < 3 || opt.cluster > MOST_NODES / 2))
+        fail("--cluster %" PRIu64 ": expected 3 to %d", opt.cluster,
+             MOST_NODES / 2);
+    if (!opt.port) opt.port = 6379;
+    if (opt.port > 65535)
+        fail("--port %" PRIu64 ": expected 1 to 65535", opt.port);
+    count = opt.cluster ? 2 * (size_t)opt.cluster : 1;
+    for (size_t i = 0; i < count; i++)
+        nodes[i].port = (unsigned)(opt.port + i);
+    const char *server = find_server(), *module = find_module();
+    check_ports();
+
+    opt.dir = make_dir(opt.dir ? opt.dir : "seen-server");
+    wish.secret_file = text_of("%s/secret", opt.dir);
+    wish.keyed = true;
+    new_secret();
+    keep_secret();
+    heed();
+    bool fresh = true;
+    for (size_t i = 0; i < count; i++) {
+        char *dir = text_of("%s/%u", opt.dir, nodes[i].port);
+        nodes[i].dir = make_dir(dir);
+        free(dir);
+        start(&nodes[i], server, module, wish.secret_file);
+        fresh = fresh && nodes[i].is_new;
+    }
+    wait_up();
+    if (opt.cluster && fresh && !stopping) create_cluster();
+    if (opt.cluster && !stopping) wait_cluster();
+    if (!stopping) say_how();
+    watch();
+    bool died = !stopping;
+    stop_all();
+    if (died) fail("nothing runs any more: the logs in %s say why", opt.dir);
+    return EXIT_DONE;
+}
+
+static const char *const examples[] = {
+    "seen server",
+    "a server at 127.0.0.1:6379, data in ./seen-server",
+    "seen server --port 7000 --dir /srv/seen --always",
+    "every write on disk before it is acknowledged",
+    "seen server --cluster 3 --port 7000",
+    "three primaries and three replicas, to try what a cluster does",
+    NULL,
+};
+
+static const struct option *const groups[] = {options, NULL};
+
+const struct verb verb_server = {
+    .name = "server",
+    .summary = "run the machine's Redis or Valkey with our module",
+    .operands = "",
+    .text = "Starts valkey-server or redis-server with seen.so, which brings "
+            "BF.*,\n"
+            "CF.* and SEEN.*, listening on this machine only; says how to "
+            "connect,\n"
+            "and runs until it is told to stop. Data and the secret of the\n"
+            "exposure sets stay in the directory, for the next time.",
+    .examples = examples,
+    .options = groups,
+    .run = run,
+};

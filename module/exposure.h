@@ -1,0 +1,61 @@
+/*
+ * exposure.h - what a SEEN key holds: the record of one user.
+ *
+ * Most users have few items, so a key is one block of memory: the length of the
+ * record as 4 bytes, then the record (seen_exposure.h). RDB files and DUMP
+ * payloads hold the record. EXPORT, IMPORT and rewritten AOF files hold it in an
+ * envelope that also says what it takes to read it:
+ *
+ *     offset  size  field
+ *     0       8     magic: 89 53 45 45 4e 58 50 1a
+ *     8       4     version: 1
+ *     12      4     items of a generation
+ *     16      4     generations
+ *     20      4     0
+ *     24      8     fpp of a whole answer: IEEE 754 double
+ *     32      8     ttl in milliseconds
+ *     40      8     which secret: SipHash-1-3-128 of the 18 bytes `seen: which
+ *                   secret` under it, the first 8 bytes (as in docs/FORMAT.md)
+ *     48            the record
+ *
+ * The policy is that of the server that wrote it, for a client that wants to
+ * test locally; a server that reads an envelope only checks it.
+ */
+#ifndef SEEN_MODULE_EXPOSURE_H
+#define SEEN_MODULE_EXPOSURE_H
+
+#include "policy.h"
+#include "redis_api.h"
+
+#include <stdbool.h>
+
+#define ENVELOPE 48
+
+struct exposure {
+    uint32_t len;
+    uint8_t record[];
+};
+
+extern RedisModuleType *exposure_type;
+
+int exposure_types(RedisModuleCtx *ctx);
+uint64_t exposure_count(void);
+
+/* NULL: no memory, or past the limit. */
+struct exposure *exposure_new(seen_record record);
+void exposure_free(struct exposure *e);
+
+static inline seen_record exposure_record(const struct exposure *e)
+{
+    return e ? (seen_record){e->record, e->len} : (seen_record){NULL, 0};
+}
+
+/* A record from outside: every byte as it must be, under our secret. */
+seen_status exposure_check(seen_record record);
+
+/* The bytes before the record in its envelope; and a look into one. */
+void envelope_write(const seen_policy *policy, uint8_t to[ENVELOPE]);
+seen_status envelope_read(const uint8_t *bytes, size_t len,
+                          seen_record *record);
+
+#endif

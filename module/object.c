@@ -1,0 +1,690 @@
+/* object.c - see object.h. */
+#include "object.h"
+
+#include "arguments.h"
+#include "bytes.h"
+#include "reply.h"
+#include "secret.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION    1
+#define HEADER     96
+#define FLAG_FIXED 1u
+#define FLAG_KEYED 2u
+#define ENCODING   1 /* of the data types: an unsigned (pending?), a string */
+#define MOST_BYTES ((uint64_t)1 << 46)
+
+struct family bloom_family = {
+    .name = "BF",
+    .load_command = "BF.LOADCHUNK",
+    .magic = {0x89, 'S', 'E', 'E', 'N', 'B', 'F', 0x1a}};
+
+struct family cuckoo_family = {
+    .name = "CF",
+    .load_command = "CF.LOADCHUNK",
+    .magic = {0x89, 'S', 'E', 'E', 'N', 'C', 'F', 0x1a}};
+
+static atomic_uint_fast64_t bloom_count, cuckoo_count;
+
+static atomic_uint_fast64_t *count_of(const struct family *family)
+{
+    return family == &bloom_family ? &bloom_count : &cuckoo_count;
+}
+
+uint64_t object_count(const struct family *family)
+{
+    return *count_of(family);
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+struct object *object_new(const struct family *family,
+                          const struct params *params)
+{
+    struct object *o = try_alloc(sizeof *o);
+    if (!o) return NULL;
+    memset(o, 0, sizeof *o);
+    o->family = family;
+    o->params = *params;
+    memory_init(&o->memory);
+    ++*count_of(family);
+    return o;
+}
+
+static void drop_pending(struct object *o)
+{
+    if (o->pending)
+        o->memory.as.release(&o->memory, o->pending, o->pending_room);
+    o->pending = NULL;
+    o->pending_len = o->pending_room = 0;
+}
+
+void object_free(struct object *o)
+{
+    if (!o) return;
+    for (uint32_t i = 0; i < o->n; i++)
+        seen_free(o->filter[i]);
+    drop_pending(o);
+    --*count_of(o->family);
+    RedisModule_Free(o);
+}
+
+seen_status object_grow(struct object *o, const seen_spec *spec)
+{
+    seen_spec with = *spec;
+    if (o->n == MOST_FILTERS) return SEEN_FULL;
+    with.allocator = &o->memory.as;
+    with.flags = o->params.keyed ? SEEN_KEYED : 0;
+    with.key = o->params.keyed ? o->params.secret : NULL;
+    seen_status status = seen_new(&o->filter[o->n], &with);
+    if (status == SEEN_OK) o->n++;
+    return status;
+}
+
+struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
+                           struct params *params, bool has_secret,
+                           seen_spec (*spec_of)(const struct params *))
+{
+    if (params->keyed && !has_secret && !secret_random(params->secret)) {
+        RedisModule_ReplyWithError(ctx, "ERR the system has no random bytes to "
+                                        "make a secret of");
+        return NULL;
+    }
+    seen_spec spec = spec_of(params);
+    const char *problem = seen_plan_problem(&spec);
+    if (problem) {
+        reply_error(ctx, "ERR %s", problem);
+        return NULL;
+    }
+    struct object *o = object_new(family, params);
+    seen_status status = o ? object_grow(o, &spec) : SEEN_NOMEM;
+    if (status == SEEN_OK) return o;
+    object_free(o);
+    reply_status(ctx, status);
+    return NULL;
+}
+
+/* Room for `len` pending bytes, of `most` that will come. */
+static seen_status pending_room(struct object *o, size_t len, uint64_t most)
+{
+    if (len <= o->pending_room) return SEEN_OK;
+    uint64_t more_than_enough = o->pending_room + o->pending_room / 2;
+    if (more_than_enough > most) more_than_enough = most;
+    if (len < more_than_enough) len = (size_t)more_than_enough;
+    uint8_t *more = o->memory.as.alloc(&o->memory, len);
+    if (!more) return SEEN_NOMEM;
+    size_t had = o->pending_len;
+    if (had) memcpy(more, o->pending, had);
+    drop_pending(o);
+    o->pending = more;
+    o->pending_len = had;
+    o->pending_room = len;
+    return SEEN_OK;
+}
+
+seen_status object_copy(struct object **copy, const struct object *o)
+{
+    struct object *c = object_new(o->family, &o->params);
+    if (!c) return SEEN_NOMEM;
+    c->deleted = o->deleted;
+    seen_status status = SEEN_OK;
+    for (; status == SEEN_OK && c->n < o->n; c->n++) {
+        status = seen_copy(&c->filter[c->n], o->filter[c->n], &c->memory.as);
+        if (status != SEEN_OK) break;
+    }
+    if (status == SEEN_OK && o->pending_len) {
+        status = pending_room(c, o->pending_len, o->pending_len);
+        if (status == SEEN_OK) {
+            memcpy(c->pending, o->pending, o->pending_len);
+            c->pending_len = o->pending_len;
+        }
+    }
+    if (status != SEEN_OK) {
+        object_free(c);
+        return status;
+    }
+    *copy = c;
+    return SEEN_OK;
+}
+
+size_t object_bytes(const struct object *o)
+{
+    return RedisModule_MallocSize((void *)(uintptr_t)o) +
+           (size_t)o->memory.bytes;
+}
+
+/* ---- Bytes out ---------------------------------------------------------- */
+
+static uint32_t save_flags(const struct object *o)
+{
+    return o->params.keyed ? SEEN_SECRET_APART : 0;
+}
+
+static size_t filter_size(const struct object *o, uint32_t i)
+{
+    size_t len = 0;
+    seen_save(o->filter[i], save_flags(o), NULL, 0, &len);
+    return len;
+}
+
+size_t object_saved_size(const struct object *o)
+{
+    size_t size = HEADER;
+    for (uint32_t i = 0; i < o->n; i++)
+        size += 8 + filter_size(o, i);
+    return size;
+}
+
+static void write_header(const struct object *o, size_t len, uint8_t *to)
+{
+    const struct params *p = &o->params;
+    memset(to, 0, HEADER);
+    memcpy(to, o->family->magic, 8);
+    put_le(to + 8, VERSION, 4);
+    put_le(to + 12, (p->fixed ? FLAG_FIXED : 0) | (p->keyed ? FLAG_KEYED : 0),
+           4);
+    put_le(to + 16, len, 8);
+    put_le(to + 24, p->capacity, 8);
+    put_double(to + 32, p->error);
+    put_le(to + 40, p->window_ms, 8);
+    put_le(to + 48, p->generations, 4);
+    put_le(to + 52, p->expansion, 4);
+    memcpy(to + 56, p->secret, 16);
+    put_le(to + 72, o->deleted, 8);
+    put_le(to + 80, p->bucket_size, 2);
+    put_le(to + 82, p->iterations, 2);
+    put_le(to + 84, o->n, 4);
+}
+
+uint8_t *object_save(const struct object *o, size_t *len)
+{
+    *len = object_saved_size(o);
+    uint8_t *bytes = try_alloc(*len);
+    if (!bytes) return NULL;
+    uint8_t *to = bytes + HEADER;
+    write_header(o, *len, bytes);
+    for (uint32_t i = 0; i < o->n; i++) {
+        size_t room = *len - (size_t)(to - bytes) - 8, used = 0;
+        if (seen_save(o->filter[i], save_flags(o), to + 8, room, &used) !=
+            SEEN_OK) { /* no memory to sort an allowlist */
+            RedisModule_Free(bytes);
+            return NULL;
+        }
+        put_le(to, used, 8);
+        to += 8 + used;
+    }
+    return bytes;
+}
+
+/* What there is of it, for files and digests, which cannot fail: without memory
+ * they end as the server's own do. */
+static const uint8_t *all_bytes(const struct object *o, size_t *len,
+                                uint8_t **mine)
+{
+    *len = o->pending_len;
+    *mine = NULL;
+    if (!o->n) return o->pending;
+    *mine = object_save(o, len);
+    if (!*mine) abort();
+    return *mine;
+}
+
+/* ---- Bytes in ----------------------------------------------------------- */
+
+uint64_t object_promised(const struct family *family, const uint8_t *bytes,
+                         size_t len)
+{
+    if (len < HEADER || memcmp(bytes, family->magic, 8) != 0) return 0;
+    return get_le(bytes + 16, 8);
+}
+
+static seen_status read_params(const uint8_t *from, struct params *p)
+{
+    uint32_t flags = (uint32_t)get_le(from + 12, 4);
+    *p = (struct params){.capacity = get_le(from + 24, 8),
+                         .error = get_double(from + 32),
+                         .window_ms = get_le(from + 40, 8),
+                         .generations = (uint32_t)get_le(from + 48, 4),
+                         .expansion = (uint32_t)get_le(from + 52, 4),
+                         .bucket_size = (uint16_t)get_le(from + 80, 2),
+                         .iterations = (uint16_t)get_le(from + 82, 2),
+                         .fixed = flags & FLAG_FIXED,
+                         .keyed = flags & FLAG_KEYED};
+    memcpy(p->secret, from + 56, 16);
+    static const uint8_t none[16];
+    bool right = !(flags & ~(FLAG_FIXED | FLAG_KEYED)) && p->error > 0 &&
+                 p->error < 1 && p->capacity > 0 && p->expansion <= 32768 &&
+                 (p->keyed || !memcmp(p->secret, none, 16)) &&
+                 get_le(from + 88, 8) == 0;
+    return right ? SEEN_OK : SEEN_CORRUPT;
+}
+
+/* Is this filter one that such parameters make? */
+static bool fits(const struct family *family, const struct params *p,
+                 const seen_facts *facts)
+{
+    if (facts->keyed != p->keyed || facts->secret_apart != p->keyed)
+        return false;
+    if (family == &cuckoo_family)
+        return facts->plan.kind == SEEN_CUCKOO &&
+               facts->plan.items == p->capacity;
+    if (p->window_ms)
+        return facts->plan.kind == SEEN_WINDOW &&
+               facts->plan.window_ms == p->window_ms &&
+               facts->plan.generations == p->generations;
+    if (p->generations) return false;
+    return facts->plan.kind == (p->fixed ? SEEN_BLOCKED : SEEN_SCALABLE) &&
+           facts->plan.items == p->capacity;
+}
+
+/* All filters of a chain are like its first, whose plan is *first. */
+static seen_status read_filter(struct object *o, const uint8_t *bytes,
+                               size_t len, seen_plan *first)
+{
+    seen_facts facts;
+    seen_status status = seen_look(bytes, len, &facts);
+    if (status != SEEN_OK) return status;
+    if (o->n == 0) *first = facts.plan;
+    if (!fits(o->family, &o->params, &facts) ||
+        facts.plan.bits != first->bits || facts.plan.width != first->width)
+        return SEEN_CORRUPT;
+    status =
+        seen_load(&o->filter[o->n], bytes, len,
+                  o->params.keyed ? o->params.secret : NULL, &o->memory.as);
+    if (status == SEEN_OK) o->n++;
+    return status;
+}
+
+seen_status object_read(const struct family *family, const uint8_t *bytes,
+                        size_t len, struct object **out)
+{
+    /* 1. The header, before anything is allocated. */
+    struct params params;
+    if (len < HEADER || object_promised(family, bytes, len) != len)
+        return SEEN_CORRUPT;
+    if (get_le(bytes + 8, 4) != VERSION) return SEEN_NEWER;
+    uint64_t n = get_le(bytes + 84, 4);
+    uint64_t most = family == &bloom_family ? 1 : MOST_FILTERS;
+    seen_status status = read_params(bytes, &params);
+    if (status != SEEN_OK) return status;
+    if (n < 1 || n > most) return SEEN_CORRUPT;
+
+    /* 2. The filters, each as long as it says, and nothing behind them. */
+    struct object *o = object_new(family, &params);
+    if (!o) return SEEN_NOMEM;
+    o->deleted = get_le(bytes + 72, 8);
+    size_t at = HEADER;
+    seen_plan first = {0};
+    while (status == SEEN_OK && o->n < n) {
+        if (len - at < 8 || get_le(bytes + at, 8) > len - at - 8) {
+            status = SEEN_CORRUPT;
+            break;
+        }
+        size_t size = (size_t)get_le(bytes + at, 8);
+        status = read_filter(o, bytes + at + 8, size, &first);
+        at += 8 + size;
+    }
+    if (status == SEEN_OK && at != len) status = SEEN_CORRUPT;
+    if (status != SEEN_OK) {
+        object_free(o);
+        return status;
+    }
+    *out = o;
+    return SEEN_OK;
+}
+
+/* ---- Chunks ------------------------------------------------------------- */
+
+seen_status object_load_chunk(struct object *o, uint64_t iterator,
+                              const uint8_t *chunk, size_t len,
+                              struct object **complete)
+{
+    *complete = NULL;
+    if (o->n || len == 0 || iterator - 1 < len || iterator == 0 ||
+        iterator - 1 - len != o->pending_len)
+        return SEEN_INVALID;
+    const uint8_t *start = o->pending_len ? o->pending : chunk;
+    uint64_t all = object_promised(o->family, start,
+                                   o->pending_len ? o->pending_len : len);
+    if (all == 0 || all > MOST_BYTES || all - o->pending_len < len)
+        return SEEN_CORRUPT;
+
+    size_t had = o->pending_len;
+    seen_status status = pending_room(o, had + len, all);
+    if (status != SEEN_OK) return status;
+    memcpy(o->pending + had, chunk, len);
+    o->pending_len = had + len;
+    if (o->pending_len < all) return SEEN_OK;
+    status = object_read(o->family, o->pending, o->pending_len, complete);
+    if (status != SEEN_OK) o->pending_len = had;
+    return status;
+}
+
+/* ---- The data type ------------------------------------------------------ */
+
+static const struct family *const families[] = {&bloom_family, &cuckoo_family};
+
+static void rdb_save(RedisModuleIO *io, void *value)
+{
+    const struct object *o = value;
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(o, &len, &mine);
+    RedisModule_SaveUnsigned(io, o->n == 0);
+    RedisModule_SaveStringBuffer(io, (const char *)bytes, len);
+    RedisModule_Free(mine);
+}
+
+/* What has arrived so far is judged when the rest has. */
+static seen_status read_pending(const struct family *family,
+                                const uint8_t *bytes, size_t len,
+                                struct object **o)
+{
+    uint64_t all = object_promised(family, bytes, len);
+    if (all <= len || all > MOST_BYTES) return SEEN_CORRUPT;
+    *o = object_new(family, &(struct params){0});
+    if (!*o) return SEEN_NOMEM;
+    seen_status status = pending_room(*o, len, all);
+    if (status == SEEN_OK) {
+        memcpy((*o)->pending, bytes, len);
+        (*o)->pending_len = len;
+    } else {
+        object_free(*o);
+    }
+    return status;
+}
+
+static void *rdb_load(const struct family *family, RedisModuleIO *io,
+                      int encoding)
+{
+    struct object *o = NULL;
+    size_t len = 0;
+    if (encoding != ENCODING) {
+        RedisModule_LogIOError(io, "warning",
+                               "seen: a %s key of encoding %d: this module "
+                               "reads %d",
+                               family->name, encoding, ENCODING);
+        return NULL;
+    }
+    uint64_t pending = RedisModule_LoadUnsigned(io);
+    char *bytes = RedisModule_IsIOError(io)
+                      ? NULL
+                      : RedisModule_LoadStringBuffer(io, &len);
+    seen_status status = SEEN_CORRUPT;
+    if (bytes && !RedisModule_IsIOError(io) && pending <= 1)
+        status = pending ? read_pending(family, (const uint8_t *)bytes, len, &o)
+                         : object_read(family, (const uint8_t *)bytes, len, &o);
+    if (bytes) RedisModule_Free(bytes);
+    if (status == SEEN_OK) return o;
+    RedisModule_LogIOError(io, "warning", "seen: a %s key cannot be loaded: %s",
+                           family->name, seen_strerror(status));
+    return NULL;
+}
+
+static void *bloom_rdb_load(RedisModuleIO *io, int encoding)
+{
+    return rdb_load(&bloom_family, io, encoding);
+}
+
+static void *cuckoo_rdb_load(RedisModuleIO *io, int encoding)
+{
+    return rdb_load(&cuckoo_family, io, encoding);
+}
+
+/* In chunks: a command holds at most 512 MB. */
+static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
+{
+    const struct object *o = value;
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(o, &len, &mine);
+    for (size_t at = 0; at < len;) {
+        size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
+        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
+                            (long long)(1 + at + some), bytes + at, some);
+        at += some;
+    }
+    RedisModule_Free(mine);
+}
+
+static void digest(RedisModuleDigest *d, void *value)
+{
+    size_t len;
+    uint8_t *mine;
+    const uint8_t *bytes = all_bytes(value, &len, &mine);
+    RedisModule_DigestAddStringBuffer(d, (const char *)bytes, len);
+    RedisModule_DigestEndSequence(d);
+    RedisModule_Free(mine);
+}
+
+static void free_value(void *value)
+{
+    object_free(value);
+}
+
+static size_t mem_usage(const void *value)
+{
+    return object_bytes(value);
+}
+
+/* Large blocks are many pages to give back: let another thread do it. */
+static size_t free_effort(RedisModuleString *key, const void *value)
+{
+    const struct object *o = value;
+    (void)key;
+    return 1 + o->n + (size_t)(o->memory.bytes >> 16);
+}
+
+static void *copy_value(RedisModuleString *from, RedisModuleString *to,
+                        const void *value)
+{
+    struct object *copy = NULL;
+    (void)from;
+    (void)to;
+    return object_copy(&copy, value) == SEEN_OK ? copy : NULL;
+}
+
+int object_types(RedisModuleCtx *ctx)
+{
+    RedisModuleTypeMethods methods = {.version =
+                                          REDISMODULE_TYPE_METHOD_VERSION,
+                                      .rdb_load = bloom_rdb_load,
+                                      .rdb_save = rdb_save,
+                                      .aof_rewrite = aof_rewrite,
+                                      .mem_usage = mem_usage,
+                                      .digest = digest,
+                                      .free = free_value,
+                                      .free_effort = free_effort,
+                                      .copy = copy_value};
+    bloom_family.type =
+        RedisModule_CreateDataType(ctx, "seen-bf-1", ENCODING, &methods);
+    methods.rdb_load = cuckoo_rdb_load;
+    cuckoo_family.type =
+        RedisModule_CreateDataType(ctx, "seen-cf-1", ENCODING, &methods);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (!families[i]->type) {
+            RedisModule_Log(ctx, "warning", "seen: no data type for %s keys",
+                            families[i]->name);
+            return REDISMODULE_ERR;
+        }
+    return REDISMODULE_OK;
+}
+
+/* ---- Commands that all families have ------------------------------------ */
+
+static struct object *refuse(RedisModuleCtx *ctx, RedisModuleKey *key,
+                             const char *text, bool *refused)
+{
+    RedisModule_CloseKey(key);
+    RedisModule_ReplyWithError(ctx, text);
+    *refused = true;
+    return NULL;
+}
+
+struct object *object_open_any(RedisModuleCtx *ctx, const struct family *family,
+                               RedisModuleString *name, int mode,
+                               RedisModuleKey **key, bool *refused)
+{
+    *refused = false;
+    *key = RedisModule_OpenKey(ctx, name, mode);
+    if (!*key) return NULL;
+    if (RedisModule_ModuleTypeGetType(*key) == family->type)
+        return RedisModule_ModuleTypeGetValue(*key);
+    if (RedisModule_KeyType(*key) == REDISMODULE_KEYTYPE_EMPTY) return NULL;
+    return refuse(ctx, *key, REDISMODULE_ERRORMSG_WRONGTYPE, refused);
+}
+
+struct object *object_open(RedisModuleCtx *ctx, const struct family *family,
+                           RedisModuleString *name, int mode,
+                           RedisModuleKey **key, bool *refused)
+{
+    struct object *o = object_open_any(ctx, family, name, mode, key, refused);
+    if (!o || o->n) return o;
+    return refuse(ctx, *key,
+                  "ERR the filter is not complete yet: LOADCHUNK has not "
+                  "brought its last bytes",
+                  refused);
+}
+
+void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
+                seen_hash *hashes)
+{
+    seen_key keys[PIECE];
+    for (size_t i = 0; i < n; i++)
+        keys[i] = key_of(items[i]);
+    seen_hash_many(f, keys, n, hashes);
+}
+
+void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,
+                    const char *event)
+{
+    RedisModule_SignalModifiedKey(ctx, name);
+    RedisModule_NotifyKeyspaceEvent(ctx, REDISMODULE_NOTIFY_MODULE, event,
+                                    name);
+}
+
+int object_exists(RedisModuleCtx *ctx, const struct family *family,
+                  RedisModuleString **argv, int argc, bool many,
+                  void (*ask)(const struct object *o, RedisModuleString **items,
+                              size_t n, bool *answers))
+{
+    RedisModuleKey *key;
+    bool refused, answers[PIECE] = {false};
+    if (many ? argc < 3 : argc != 3) return RedisModule_WrongArity(ctx);
+    struct object *o =
+        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    if (many) RedisModule_ReplyWithArray(ctx, argc - 2);
+    for (int i = 2; i < argc; i += PIECE) {
+        size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
+        if (o) ask(o, argv + i, n, answers);
+        for (size_t j = 0; j < n; j++)
+            reply_bool(ctx, answers[j]);
+    }
+    if (key) RedisModule_CloseKey(key);
+    return REDISMODULE_OK;
+}
+
+int object_scandump(RedisModuleCtx *ctx, const struct family *family,
+                    RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key;
+    bool refused;
+    long long iterator;
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    if (!to_number(argv[2], 0, INT64_MAX, &iterator))
+        return RedisModule_ReplyWithError(
+            ctx, "ERR Second argument must be numeric");
+    struct object *o =
+        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
+
+    size_t len = object_saved_size(o);
+    size_t at = iterator ? (size_t)iterator - 1 : 0;
+    if (at > len) {
+        RedisModule_CloseKey(key);
+        return reply_error(ctx,
+                           "ERR iterator %lld: expected 0, or what the last "
+                           "SCANDUMP of this filter gave",
+                           iterator);
+    }
+    size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
+    uint8_t *bytes = some ? object_save(o, &len) : NULL;
+    if (some && !bytes) {
+        RedisModule_CloseKey(key);
+        return reply_status(ctx, SEEN_NOMEM);
+    }
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithLongLong(ctx, some ? (long long)(1 + at + some) : 0);
+    RedisModule_ReplyWithStringBuffer(ctx, some ? (const char *)bytes + at : "",
+                                      some);
+    if (bytes) RedisModule_Free(bytes);
+    RedisModule_CloseKey(key);
+    return REDISMODULE_OK;
+}
+
+/* Chunk number one makes a key or starts one anew, the others add to it. */
+static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
+                              struct object *o, uint64_t iterator,
+                              seen_key chunk)
+{
+    struct object *fresh = NULL, *complete = NULL;
+    void *old = NULL;
+    if (iterator - 1 == chunk.len) {
+        fresh = object_new(family, &(struct params){0});
+        if (!fresh) return SEEN_NOMEM;
+    } else if (!o) {
+        return SEEN_ABSENT;
+    }
+    seen_status status = object_load_chunk(fresh ? fresh : o, iterator,
+                                           chunk.data, chunk.len, &complete);
+    struct object *now = complete ? complete : fresh;
+    if (status != SEEN_OK || !now) {
+        object_free(fresh);
+        return status;
+    }
+    if (o) {
+        RedisModule_ModuleTypeReplaceValue(key, family->type, now, &old);
+        object_free(old);
+    } else {
+        RedisModule_ModuleTypeSetValue(key, family->type, now);
+    }
+    if (complete) object_free(fresh);
+    return SEEN_OK;
+}
+
+int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
+                     RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key;
+    bool refused;
+    long long iterator;
+    if (argc != 4) return RedisModule_WrongArity(ctx);
+    if (!to_number(argv[2], 1, INT64_MAX, &iterator))
+        return RedisModule_ReplyWithError(
+            ctx, "ERR Second argument must be numeric");
+    struct object *o =
+        object_open_any(ctx, family, argv[1],
+                        REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    seen_status status =
+        load_chunk(key, family, o, (uint64_t)iterator, key_of(argv[3]));
+    RedisModule_CloseKey(key);
+    if (status == SEEN_INVALID || status == SEEN_ABSENT)
+        return RedisModule_ReplyWithError(
+            ctx, "ERR received bad data: chunks must come in the order of "
+                 "SCANDUMP, each with the iterator that came with it");
+    if (status == SEEN_NOMEM) return reply_status(ctx, status);
+    if (status != SEEN_OK)
+        return reply_error(ctx, "ERR received bad data: %s",
+                           seen_strerror(status));
+    RedisModule_ReplicateVerbatim(ctx);
+    object_changed(ctx, argv[1],
+                   family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}

@@ -1,0 +1,162 @@
+/*
+ * object.h - what a BF or a CF key holds: one filter, or a chain of them.
+ *
+ *     BF   one filter: scalable, or blocked (NONSCALING), or a window
+ *     CF   a chain of equal cuckoo filters, the newest last
+ *
+ * Everything that concerns the whole (RDB, AOF, DUMP, COPY, digests, chunks) is
+ * the same for both and lives here; commands live in cmd_filter.c and
+ * cmd_cuckoo.c. An object is saved in one form only, its bytes:
+ *
+ *     offset  size  field
+ *     0       8     magic: 89 53 45 45 4e 42 46 1a (BF), ... 43 46 1a (CF)
+ *     8       4     version: 1
+ *     12      4     flags: 1 NONSCALING, 2 keyed
+ *     16      8     length of all this
+ *     24      8     capacity asked for
+ *     32      8     error asked for: IEEE 754 double
+ *     40      8     window in milliseconds, 0: none
+ *     48      4     generations of it
+ *     52      4     expansion
+ *     56      16    secret, 0 if not keyed
+ *     72      8     items deleted (CF)
+ *     80      2     bucket size asked for (CF)
+ *     82      2     iterations asked for (CF)
+ *     84      4     n: filters
+ *     88      8     0
+ *     96            n times: length as 8 bytes, then the filter in the format
+ *                   of docs/FORMAT.md, without its secret
+ *
+ * The same bytes go into RDB files and DUMP payloads, into digests, and cut into
+ * chunks, into SCANDUMP replies and rewritten AOF files. So there is one reader
+ * of bytes from outside, object_read().
+ *
+ * Chunks. Iterator i of SCANDUMP stands for the i - 1 bytes before it. Whoever
+ * sends LOADCHUNK the pairs (iterator, chunk) as they came has sent the bytes in
+ * order; the first chunk says how many there are. Until they are complete the
+ * key holds `pending` bytes and no filter, and answers no question: a filter
+ * that is half there would say "never" wrongly.
+ */
+#ifndef SEEN_MODULE_OBJECT_H
+#define SEEN_MODULE_OBJECT_H
+
+#include "seen.h"
+
+#include "memory.h"
+#include "redis_api.h"
+
+#define MOST_FILTERS 16
+#define CHUNK_BYTES  ((size_t)16 << 20)
+#define PIECE        256 /* items that are hashed together */
+
+/* What was asked for when it was made. */
+struct params {
+    uint64_t capacity;
+    double error;
+    uint32_t expansion;
+    bool fixed; /* NONSCALING */
+    uint64_t window_ms;
+    uint32_t generations;
+    uint16_t bucket_size, iterations; /* CF: told again, not obeyed */
+    bool keyed;
+    uint8_t secret[16];
+};
+
+/* BF or CF. */
+struct family {
+    const char *name;
+    const char *load_command; /* what the AOF is rewritten with */
+    uint8_t magic[8];
+    RedisModuleType *type;
+};
+
+extern struct family bloom_family, cuckoo_family;
+
+struct object {
+    const struct family *family;
+    struct memory memory; /* without this struct */
+    struct params params;
+    uint64_t deleted;
+    uint32_t n; /* 0: pending */
+    seen_filter *filter[MOST_FILTERS];
+    uint8_t *pending;
+    size_t pending_len, pending_room;
+};
+
+/* Data types of all families; REDISMODULE_ERR: the log says why. */
+int object_types(RedisModuleCtx *ctx);
+
+/* An object without filters; NULL: no memory. */
+struct object *object_new(const struct family *family,
+                          const struct params *params);
+void object_free(struct object *o);
+seen_status object_copy(struct object **copy, const struct object *o);
+
+/* Another filter at the end of the chain. */
+seen_status object_grow(struct object *o, const seen_spec *spec);
+
+/* An object with its first filter, of this spec, and a random secret unless one
+ * was given. NULL: the error has been replied. */
+struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
+                           struct params *params, bool has_secret,
+                           seen_spec (*spec_of)(const struct params *));
+
+/* Bytes of this object and everything in it. */
+size_t object_bytes(const struct object *o);
+
+/* ---- Bytes -------------------------------------------------------------- */
+
+size_t object_saved_size(const struct object *o);
+/* The bytes, for RedisModule_Free(); NULL: no memory. */
+uint8_t *object_save(const struct object *o, size_t *len);
+seen_status object_read(const struct family *family, const uint8_t *bytes,
+                        size_t len, struct object **o);
+
+/* Put the chunk before `iterator` at the end of what is pending. If that makes
+ * the bytes complete, *complete is the object they are of, otherwise NULL.
+ * SEEN_INVALID: it does not belong there. SEEN_CORRUPT and others: the bytes are
+ * wrong. On an error nothing has changed. */
+seen_status object_load_chunk(struct object *o, uint64_t iterator,
+                              const uint8_t *chunk, size_t len,
+                              struct object **complete);
+
+/* How long the whole will be, by its first bytes; 0: they do not say. */
+uint64_t object_promised(const struct family *family, const uint8_t *bytes,
+                         size_t len);
+
+/* ---- Commands that all families have ------------------------------------ */
+
+/* The object of a key. NULL: there is none (*key may be NULL, too), or the reply
+ * has been given and *refused is true. */
+struct object *object_open(RedisModuleCtx *ctx, const struct family *family,
+                           RedisModuleString *name, int mode,
+                           RedisModuleKey **key, bool *refused);
+
+/* The same, also where it is not complete yet. */
+struct object *object_open_any(RedisModuleCtx *ctx, const struct family *family,
+                               RedisModuleString *name, int mode,
+                               RedisModuleKey **key, bool *refused);
+
+int object_scandump(RedisModuleCtx *ctx, const struct family *family,
+                    RedisModuleString **argv, int argc);
+int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
+                     RedisModuleString **argv, int argc);
+
+/* EXISTS and MEXISTS: `ask` answers for at most PIECE items at a time. */
+int object_exists(RedisModuleCtx *ctx, const struct family *family,
+                  RedisModuleString **argv, int argc, bool many,
+                  void (*ask)(const struct object *o, RedisModuleString **items,
+                              size_t n, bool *answers));
+
+/* At most PIECE items. */
+void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
+                seen_hash *hashes);
+
+/* The key has changed: watchers and subscribers are told. */
+void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,
+                    const char *event);
+
+/* How many there are of a family, for INFO. */
+uint64_t object_count(const struct family *family);
+
+#endif

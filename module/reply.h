@@ -1,0 +1,26 @@
+/* reply.h - answers in the form that clients expect, RESP2 and RESP3. */
+#ifndef SEEN_MODULE_REPLY_H
+#define SEEN_MODULE_REPLY_H
+
+#include "seen.h"
+
+#include "redis_api.h"
+
+/* 0 or 1; a boolean to clients that speak RESP3 (where the server can tell). */
+static inline int reply_bool(RedisModuleCtx *ctx, bool value)
+{
+    if (RedisModule_ReplyWithBool) return RedisModule_ReplyWithBool(ctx, value);
+    return RedisModule_ReplyWithLongLong(ctx, value);
+}
+
+/* So many names and values follow. */
+int reply_map(RedisModuleCtx *ctx, long pairs);
+int reply_pair(RedisModuleCtx *ctx, const char *name, uint64_t value);
+
+int reply_error(RedisModuleCtx *ctx, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* What went wrong in the library. */
+int reply_status(RedisModuleCtx *ctx, seen_status status);
+
+#endif

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# test_server.sh - seen server: a server and a cluster with the module, which
+# keep their data and stop when they are told to.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+base=$((20000 + RANDOM % 20000))
+free_ports() { # N: $port is the first of N in a row that nobody listens at
+  local n
+  port=$base
+  for ((n = 0; n < $1; n++)); do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$((port + n))") 2>/dev/null; then
+      port=$((port + n + 1))
+      n=-1
+    fi
+  done
+  base=$((port + $1))
+}
+
+# up PORT ARGUMENT...: start it, and wait until it says how to connect.
+up() {
+  local port=$1
+  shift
+  : >up.out
+  "$seen" server --port "$port" "$@" >up.out 2>up.err &
+  pid=$!
+  wait_for grep -q 'ctrl-C' up.out || wait_for grep -q 'ctrl-C' up.out || { last="seen server $*"; err=$(cat up.err); wrong "not up"; }
+}
+down() { kill -TERM "$pid"; wait "$pid"; code=$?; }
+
+free_ports 1
+up "$port" --dir data
+ask=(redis-cli -p "$port")
+run grep -c "127.0.0.1:$port" up.out; expect_out 2
+expect_file data/secret
+run stat -c %a data/secret; expect_out 600
+run "${ask[@]}" BF.ADD filter item; expect_out 1
+run "${ask[@]}" SEEN.TAKE u:user COUNT 2 a b c; expect_out $'a\nb'
+run "${ask[@]}" CONFIG GET appendfsync; expect_out $'appendfsync\neverysec'
+run bash -c "redis-cli -p $port INFO seen | grep -c seen_keyed:yes"; expect_out 1
+
+# Through our own client.
+printf '%s\n' a b c d e >posts
+run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user -n 2 posts; expect_code 0; expect_out $'c\nd'
+run "$seen" fresh "redis://127.0.0.1:$port?prefix=u:" user posts; expect_code 0; expect_out e
+
+# The same ids under the same secret get the same answers, wrong ones too: here,
+# in a store of our own, and packed.
+seq 1 3000 | sed 's/^/00000/;s/.*\(.\{8\}\)$/\1/' >shown
+seq 1 200000 | sed 's/^/0000000/;s/.*\(.\{8\}\)$/\1/' >all
+sed 's/^/golden\t/' shown | "$seen" mark -q --secret-file data/secret lmdb:store
+sed 's/^/golden\t/' shown | "$seen" mark -q "redis://127.0.0.1:$port?prefix=u:"
+run bash -c "'$seen' fresh lmdb:store golden all >fresh.lmdb"; expect_code 0
+run bash -c "'$seen' fresh 'redis://127.0.0.1:$port?prefix=u:' golden all >fresh.redis"; expect_code 0
+run cmp fresh.lmdb fresh.redis; expect_code 0
+expect; [ "$(wc -l <fresh.lmdb)" -lt 197000 ] || wrong "some are wrongly withheld, the same ones"
+tr -d '\n' <all | redis-cli -p "$port" -x SEEN.FRESHP u:golden 8 >bits
+cat >unpack.py <<'EOF'
+bits = open("bits", "rb").read()[:25000]
+items = open("all").read().split()
+fresh = [x for i, x in enumerate(items) if bits[i // 8] >> (7 - i % 8) & 1]
+print(fresh == open("fresh.lmdb").read().split())
+EOF
+run python3 unpack.py; expect_out True
+
+# A second one finds the port taken, and everything stays as it is.
+run "$seen" server --port "$port" --dir other; expect_failure "port $port is in use"
+expect_no_file other
+down; expect_code 0
+
+# Data and secret are there the next time.
+up "$port" --dir data --always
+run "${ask[@]}" BF.EXISTS filter item; expect_out 1
+run "${ask[@]}" SEEN.CHECK u:user a c e; expect_out $'1\n1\n0'
+run "${ask[@]}" CONFIG GET appendfsync; expect_out $'appendfsync\nalways'
+expect; grep -q 'on disk before' up.out || wrong "--always says what it does"
+
+# kill -9 of the program stops the server, too.
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+wait_for bash -c "! redis-cli -p $port PING" || wrong "the server has lived on"
+up "$port" --dir data
+run "${ask[@]}" SEEN.CHECK u:user a c e; expect_out $'1\n1\n0'
+kill -9 "$(pgrep -P "$pid" | head -n 1)"
+wait "$pid"; code=$?; expect_code 2
+
+# A cluster: slots on three primaries, each with a replica.
+free_ports 6
+up "$port" --dir cluster --cluster 3
+run bash -c "redis-cli -p $port CLUSTER INFO | tr -d '\r' | grep -E 'state|size'"
+expect_out $'cluster_state:ok\ncluster_size:3'
+for i in 1 2 3 4 5 6 7 8; do
+  run redis-cli -c -p "$port" SEEN.MARK "u:user$i" a b; expect_out 2
+  run redis-cli -c -p "$port" BF.ADD "filter$i" a; expect_out 1
+done
+run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user3 -n 2 posts; expect_code 0; expect_out $'c\nd'
+down; expect_code 0
+up "$port" --dir cluster --cluster 3
+run redis-cli -c -p "$port" SEEN.CHECK u:user3 a d e; expect_out $'1\n1\n0'
+down; expect_code 0
+
+# Arguments.
+run "$seen" server extra; expect_failure "extra"
+run "$seen" server --cluster 2; expect_failure "expected 3"
+run "$seen" server --port 65536; expect_failure "--port"
+run "$seen" server --port 60000 --cluster 3; expect_failure "--port"
+run "$seen" server --module nowhere; expect_failure "nowhere"
+run "$seen" server --server /nowhere --port "$port" --dir x; expect_code 2
+run env PATH=/nowhere "$seen" server; expect_failure "redis-server"
+run "$seen" server --help; expect_code 0
+finish

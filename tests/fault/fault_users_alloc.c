@@ -1,0 +1,309 @@
+/*
+ * fault_users_alloc.c - every allocation of a store of users fails, once and
+ * from then on.
+ *
+ * The store takes memory from malloc. The linker puts the functions here in its
+ * place (-Wl,--wrap=malloc and so on; LMDB's own calls stay as they are). The
+ * script opens a store, changes and reads it, copies it, opens it again. After a
+ * failure: a status, nothing leaked, and every user has a record that what was
+ * acknowledged has led to (helpers/users_model.h), at once and after opening
+ * again.
+ */
+#define _POSIX_C_SOURCE 200809L /* setenv */
+
+#include "seen_users.h"
+
+#include "helpers/scratch.h"
+#include "helpers/users_model.h"
+#include "store/journal.h"
+#include "users/local.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEPS   20
+#define SCRIPTS 2 /* with other steps */
+
+/* ---- Memory that runs out ----------------------------------------------- */
+
+static struct {
+    atomic_bool inside; /* the store is at work */
+    bool persistent;
+    atomic_uint_fast64_t calls;
+    uint64_t fail_at; /* 0: none */
+    atomic_uint_fast64_t fired;
+    atomic_int_fast64_t live; /* blocks */
+} memory;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t size);
+int __real_posix_memalign(void **at, size_t alignment, size_t size);
+void __real_free(void *at);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
+void __wrap_free(void *at);
+
+static bool runs_out(void)
+{
+    if (!memory.inside) return false;
+    uint64_t call = ++memory.calls;
+    if (!memory.fail_at || call < memory.fail_at) return false;
+    if (call > memory.fail_at && !memory.persistent) return false;
+    memory.fired++;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *counted(void *at)
+{
+    if (at) memory.live++;
+    return at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return runs_out() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return runs_out() ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *at, size_t size)
+{
+    if (runs_out()) return NULL;
+    void *more = __real_realloc(at, size);
+    if (!at) counted(more);
+    return more;
+}
+
+int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
+{
+    if (runs_out()) return ENOMEM;
+    int error = __real_posix_memalign(at, alignment, size);
+    if (!error) counted(*at);
+    return error;
+}
+
+void __wrap_free(void *at)
+{
+    if (at) memory.live--;
+    __real_free(at);
+}
+
+static void around(bool inside)
+{
+    memory.inside = inside;
+}
+
+/* ---- The script --------------------------------------------------------- */
+
+static struct {
+    char dir[300], copy[320], beside[340];
+    bool lasts; /* on disk */
+    struct users_model model;
+    bool made, copied;
+    uint64_t failures;
+} run;
+
+static bool went_wrong(seen_status status)
+{
+    run.failures += status != SEEN_OK;
+    return status != SEEN_OK;
+}
+
+static seen_status open_users(seen_users **u, seen_store_mode mode,
+                              const seen_policy *policy)
+{
+    seen_users_options o = {.mode = mode,
+                            .create = mode != SEEN_STORE_READ,
+                            .tail = mode == SEEN_STORE_READ,
+                            .policy = policy,
+                            .secret = test_secret,
+                            .checkpoint_bytes = 3000,
+                            .journal_bytes = 400};
+    seen_store_report r = {0};
+    if (!run.lasts) return seen_users_open(u, "mem:", &o, &r);
+    seen_status status =
+        seen_local_open(u, run.dir, &seen_shelf_lmdb, true, &o, &r);
+    if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
+    return status;
+}
+
+static bool count_one(void *ctx, const seen_users_entry *entry)
+{
+    assert_true(entry->status == SEEN_OK || entry->status == SEEN_ABSENT);
+    ++*(size_t *)ctx;
+    return true;
+}
+
+/* Calls that change nothing give what they should, or an error. */
+static void ask(seen_users *u)
+{
+    bool answers[3];
+    size_t n = 0, fresh = 3;
+    uint64_t id[] = {1, 2, 3};
+    seen_key items[] = {{&id[0], 8}, {&id[1], 8}, {&id[2], 8}};
+    seen_exposure_info info;
+    seen_status status;
+    around(true);
+    went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now, items, 3,
+                                     answers));
+    went_wrong(
+        seen_users_fresh(u, model_name(1), run.model.now, items, 3, &fresh));
+    status = seen_users_info_of(u, model_name(2), run.model.now, &info);
+    went_wrong(status == SEEN_ABSENT ? SEEN_OK : status);
+    went_wrong(seen_users_each(u, run.model.now, count_one, &n));
+    around(false);
+}
+
+static void change(seen_users *u)
+{
+    for (int i = 0; i < STEPS && run.failures < 3; i++)
+        if (went_wrong(model_step(&run.model, u))) model_resume(&run.model, u);
+    ask(u);
+    for (size_t i = 0; i < 2; i++)
+        if (went_wrong(model_mark(&run.model, u, i)))
+            model_resume(&run.model, u);
+}
+
+static void one_life(unsigned policy)
+{
+    seen_users *u;
+    run.model.policy_before = run.model.policy;
+    run.model.policy = policy;
+    around(true);
+    seen_status status =
+        open_users(&u, SEEN_STORE_DURABLE, &model_policies[policy]);
+    around(false);
+    if (went_wrong(status)) return;
+    run.made = true;
+    if (run.lasts) model_check(&run.model, u, true);
+    change(u);
+    model_check(&run.model, u, false);
+    around(true);
+    if (run.lasts && policy == 1) {
+        seen_store_report r;
+        run.copied = !went_wrong(seen_users_backup(u, run.copy, &r));
+    }
+    status = seen_users_close(u);
+    around(false);
+    if (!went_wrong(status)) model_settled(&run.model);
+}
+
+/* ---- Afterwards --------------------------------------------------------- */
+
+static void clear(const char *dir)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb", "seen.lock"};
+    char path[400];
+    snprintf(path, sizeof path, "%s/seen", dir);
+    (void)seen_journal_remove(path);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        remove(path);
+    }
+    remove(dir);
+}
+
+static void check_store(void)
+{
+    seen_users *u;
+    if (!run.made || !run.lasts) return;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            open_users(&u, i ? SEEN_STORE_DURABLE : SEEN_STORE_READ, NULL),
+            SEEN_OK);
+        model_check(&run.model, u, i);
+        if (i) assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
+        assert_int_equal(seen_users_close(u), SEEN_OK);
+    }
+}
+
+/* The script with its n-th allocation failing; false if it has fewer. */
+static bool one_fault(uint64_t script, uint64_t n, bool persistent)
+{
+    int64_t live = memory.live;
+    model_new(&run.model, test_rng(script), true);
+    run.model.around = around;
+    run.made = run.copied = false;
+    run.failures = 0;
+    memory.calls = memory.fired = 0;
+    memory.persistent = persistent;
+    memory.fail_at = n;
+    one_life(0);
+    if (run.lasts) one_life(1);
+    bool fired = memory.fired > 0;
+    memory.fail_at = 0;
+    if (!fired) assert_int_equal(run.failures, 0);
+    run.model.around = NULL;
+    check_store();
+    model_free(&run.model);
+    assert_int_equal(memory.live, live);
+    clear(run.dir);
+    clear(run.copy);
+    clear(run.beside);
+    return fired;
+}
+
+static void every_allocation_fails(bool lasts, const char *name)
+{
+    uint64_t faults = 0;
+    run.lasts = lasts;
+    for (uint64_t script = 1; script <= SCRIPTS + test_scale() / 4; script++)
+        for (int persistent = 0; persistent < 2; persistent++)
+            for (uint64_t n = 1; one_fault(script, n, persistent); n++)
+                faults++;
+    print_message("%s %llu failures\n", name, (unsigned long long)faults);
+    assert_true(faults > 100);
+}
+
+static void in_memory(void **state)
+{
+    (void)state;
+    every_allocation_fails(false, "mem:");
+}
+
+static void on_disk(void **state)
+{
+    (void)state;
+    every_allocation_fails(true, "lmdb:");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const char *dir = test_scratch();
+    if (!dir) return -1;
+    snprintf(run.dir, sizeof run.dir, "%s/users", dir);
+    snprintf(run.copy, sizeof run.copy, "%s/copy", dir);
+    snprintf(run.beside, sizeof run.beside, "%s.seen-new", run.copy);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return test_scratch_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_memory),
+        cmocka_unit_test(on_disk),
+    };
+    test_announce("fault_users_alloc");
+    return cmocka_run_group_tests_name("fault_users_alloc", tests, set_up,
+                                       tear_down);
+}

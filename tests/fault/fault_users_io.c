@@ -1,0 +1,309 @@
+/*
+ * fault_users_io.c - every system call of a store of users fails: EIO, ENOSPC,
+ * EINTR, a short count; once, and from then on. On real files, with LMDB; its own
+ * calls cannot be made to fail, so a simulated shelf does that at the end.
+ *
+ * The script creates a store, changes it across checkpoints, closes, opens it
+ * under another policy, changes it, copies it, closes. After a failure: a status
+ * and a sentence, nothing leaked, and when it is opened again every user has a
+ * record that what was acknowledged has led to (helpers/users_model.h). After a
+ * sync that failed nothing is acknowledged any more; for lack of space, things go
+ * on when there is some again.
+ */
+#define _POSIX_C_SOURCE 200809L /* setenv */
+
+#include "seen_users.h"
+
+#include "helpers/fault_os.h"
+#include "helpers/scratch.h"
+#include "helpers/sim_os.h"
+#include "helpers/sim_shelf.h"
+#include "helpers/users_model.h"
+#include "users/local.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEPS 7
+
+static struct {
+    char dir[300], copy[320];
+    const struct seen_shelf_ops *shelf;
+    struct users_model model;
+    struct faults *faults;
+    bool made, copied;
+    uint64_t failures;
+} run;
+
+static bool went_wrong(seen_status status)
+{
+    run.failures += status != SEEN_OK;
+    return status != SEEN_OK;
+}
+
+static bool is_call(const char *name)
+{
+    return run.faults->call && strcmp(run.faults->call, name) == 0;
+}
+
+/* ---- The script --------------------------------------------------------- */
+
+static seen_status open_users(seen_users **u, const char *dir,
+                              seen_store_mode mode, const seen_policy *policy,
+                              seen_store_report *r)
+{
+    seen_users_options o = {.mode = mode,
+                            .create = mode != SEEN_STORE_READ,
+                            .tail = mode == SEEN_STORE_READ,
+                            .policy = policy,
+                            .secret = test_secret,
+                            .checkpoint_bytes = 3000,
+                            .journal_bytes = 400};
+    *r = (seen_store_report){0};
+    seen_status status = seen_local_open(u, dir, run.shelf, true, &o, r);
+    if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
+    return status;
+}
+
+/* The store has failed to do something. Does it go on as it should? */
+static void after_failure(seen_users *u)
+{
+    const struct faults *f = run.faults;
+    model_resume(&run.model, u);
+    seen_status status = model_mark(&run.model, u, 1);
+    if (went_wrong(status)) model_resume(&run.model, u);
+    if (is_call("datasync")) {
+        assert_int_equal(status, SEEN_IO);
+        assert_non_null(strstr(seen_users_problem(u), "opened again"));
+    }
+    bool room = is_call("allocate") || is_call("pwrite");
+    if (f->error == ENOSPC && !f->persistent && room)
+        assert_int_equal(status, SEEN_OK);
+}
+
+static void change(seen_users *u)
+{
+    uint64_t before = run.failures;
+    for (int i = 0; i < STEPS && run.failures < before + 2; i++)
+        if (went_wrong(model_step(&run.model, u))) after_failure(u);
+    if (went_wrong(seen_users_sync(u)))
+        after_failure(u);
+    else
+        model_settled(&run.model);
+    for (int i = 0; i < 2; i++)
+        if (went_wrong(model_mark(&run.model, u, (size_t)i)))
+            model_resume(&run.model, u);
+}
+
+static void one_life(unsigned policy, bool copies)
+{
+    seen_users *u;
+    seen_store_report r;
+    run.model.policy_before = run.model.policy;
+    run.model.policy = policy;
+    if (went_wrong(open_users(&u, run.dir, SEEN_STORE_DURABLE,
+                              &model_policies[policy], &r))) {
+        assert_string_not_equal(r.problem, "");
+        return;
+    }
+    run.made = true;
+    /* What was in doubt has been decided: who opens has read it. */
+    model_check(&run.model, u, true);
+    change(u);
+    if (copies) {
+        run.copied = !went_wrong(seen_users_backup(u, run.copy, &r));
+        if (!run.copied) assert_string_not_equal(r.problem, "");
+    }
+    if (!went_wrong(seen_users_close(u))) model_settled(&run.model);
+}
+
+/* ---- On the real disk --------------------------------------------------- */
+
+static size_t descriptors(void)
+{
+    size_t n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void check_store(const char *dir)
+{
+    seen_users *u;
+    seen_store_report r;
+    seen_store_mode modes[] = {SEEN_STORE_READ, SEEN_STORE_DURABLE,
+                               SEEN_STORE_READ};
+    for (size_t i = 0; i < 3; i++) {
+        seen_status status = open_users(&u, dir, modes[i], NULL, &r);
+        if (!run.made && status == SEEN_ABSENT && i == 0) return;
+        if (status != SEEN_OK)
+            fail_msg("after %s: %s: %s",
+                     run.faults->call ? run.faults->call : "?",
+                     seen_strerror(status), r.problem);
+        model_check(&run.model, u, i > 0);
+        if (i == 1) {
+            assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
+            assert_int_equal(model_mark(&run.model, u, 3), SEEN_OK);
+        }
+        assert_int_equal(seen_users_close(u), SEEN_OK);
+    }
+}
+
+static void arm(uint64_t n, int error, bool persistent)
+{
+    if (error)
+        fault_arm(run.faults, n, error, persistent);
+    else
+        fault_arm_short(run.faults, n, persistent);
+}
+
+static void clear(const char *dir)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb", "seen.lock"};
+    char path[400];
+    snprintf(path, sizeof path, "%s/seen", dir);
+    (void)seen_journal_remove(path);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        remove(path);
+    }
+    remove(dir);
+}
+
+/* The script with its n-th call going wrong; false if it has fewer calls. */
+static bool one_fault(uint64_t n, int error, bool persistent)
+{
+    size_t before = descriptors();
+    model_new(&run.model, test_rng(7), true);
+    run.made = run.copied = false;
+    run.failures = 0;
+    run.faults = fault_os_install();
+    arm(n, error, persistent);
+    one_life(0, false);
+    one_life(1, true);
+    bool fired = run.faults->fired > 0;
+    run.faults->fail_at = 0;
+    assert_int_equal(fault_os_open_files(), 0);
+    assert_int_equal(descriptors(), before);
+    /* What can be gone on with must not be felt at all; nothing else is kept
+     * secret. (For lack of space, a checkpoint may just come later.) */
+    if (fired && error == EIO && !is_call("close"))
+        assert_true(run.failures > 0);
+    else if (error != EIO && error != ENOSPC)
+        assert_int_equal(run.failures, 0);
+    struct users_model copy = run.model;
+    check_store(run.dir);
+    if (run.copied) {
+        run.model = copy;
+        check_store(run.copy);
+    }
+    fault_os_uninstall();
+    model_free(&run.model);
+    char beside[400];
+    snprintf(beside, sizeof beside, "%s.seen-new", run.copy);
+    clear(run.dir);
+    clear(run.copy);
+    clear(beside);
+    return fired;
+}
+
+static void every_call_fails_once_and_for_good(void **state)
+{
+    (void)state;
+    static const struct {
+        int error; /* 0: a short count */
+        bool persistent;
+    } ways[] = {{EIO, false},   {EIO, true},    {ENOSPC, false},
+                {ENOSPC, true}, {EINTR, false}, {0, false}};
+    uint64_t faults = 0;
+    run.shelf = &seen_shelf_lmdb;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        uint64_t n = 1;
+        while (one_fault(n, ways[i].error, ways[i].persistent))
+            n++;
+        faults += n - 1;
+    }
+    print_message("%llu faults\n", (unsigned long long)faults);
+    assert_true(faults > 300);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    /* A process is all that fails here: where syncs cost nothing, it is a
+     * matter of seconds. */
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const char *dir = test_scratch();
+    if (!dir) return -1;
+    snprintf(run.dir, sizeof run.dir, "%s/users", dir);
+    snprintf(run.copy, sizeof run.copy, "%s/copy", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return test_scratch_remove();
+}
+
+/* ---- A shelf that fails ------------------------------------------------- */
+
+/* One step of a transaction fails; false if there are fewer. */
+static bool one_shelf_fault(uint64_t n, bool landed)
+{
+    static struct faults none;
+    struct sim *disk = sim_new(test_seed() + n);
+    struct sim_shelf *shelf = sim_shelf_new();
+    model_new(&run.model, test_rng(n), true);
+    run.faults = &none;
+    run.made = false;
+    run.failures = 0;
+    sim_mkdir(disk, "/d");
+    sim_install(disk);
+    sim_shelf_install(shelf);
+    sim_shelf_fail(shelf, n, landed);
+    one_life(0, false);
+    one_life(1, false);
+    bool fired = sim_shelf_failed(shelf);
+    sim_shelf_fail(shelf, 0, false);
+    assert_int_equal(fired, run.failures > 0);
+    assert_int_equal(sim_open_files(disk) + sim_shelf_open(shelf), 0);
+    check_store(run.dir);
+    model_free(&run.model);
+    sim_free(disk);
+    sim_shelf_free(shelf);
+    return fired;
+}
+
+static void a_shelf_fails_at_every_step(void **state)
+{
+    (void)state;
+    uint64_t faults = 0, n;
+    run.shelf = &sim_shelf_ops;
+    strcpy(run.dir, "/d/users");
+    for (int landed = 0; landed < 2; landed++) {
+        for (n = 1; one_shelf_fault(n, landed); n++)
+            faults++;
+    }
+    sim_uninstall();
+    print_message("%llu faults of the shelf\n", (unsigned long long)faults);
+    assert_true(faults > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_fails_once_and_for_good),
+        cmocka_unit_test(a_shelf_fails_at_every_step),
+    };
+    test_announce("fault_users_io");
+    return cmocka_run_group_tests_name("fault_users_io", tests, set_up,
+                                       tear_down);
+}

@@ -1,0 +1,421 @@
+/* sim_shelf.c - see sim_shelf.h. A transaction works on a copy of everything:
+ * tests have a handful of users. */
+#include "helpers/sim_shelf.h"
+
+#include "helpers/harness.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    uint8_t name[SEEN_USER_MOST];
+    uint8_t *record;
+    size_t name_len, len;
+};
+
+/* What one transaction has left. */
+struct version {
+    uint64_t users; /* of this version: the shelf, views, a transaction */
+    uint64_t number;
+    uint8_t meta[SEEN_META_SIZE];
+    bool has_meta;
+    struct entry *at; /* by name */
+    size_t n;
+};
+
+struct sim_shelf {
+    struct version *now, *next; /* next: of the transaction that is made */
+    bool made, committing;
+    uint64_t open;
+    uint64_t fail_at;
+    bool landed, failed;
+    void (*hook)(void *ctx, const char *call);
+    void *ctx;
+};
+
+struct view {
+    struct sim_shelf *shelf;
+    struct version *version; /* NULL: asleep */
+    bool held;
+    struct lent {
+        struct lent *next;
+        size_t len;
+        uint8_t bytes[];
+    } * lent;
+};
+
+static struct sim_shelf *installed;
+
+static void *grown(void *at, size_t size)
+{
+    void *more = realloc(at, size ? size : 1);
+    assert_non_null(more);
+    return more;
+}
+
+/* ---- Versions ----------------------------------------------------------- */
+
+static void drop_version(struct version *v)
+{
+    if (!v || --v->users) return;
+    for (size_t i = 0; i < v->n; i++)
+        free(v->at[i].record);
+    free(v->at);
+    free(v);
+}
+
+static struct version *copy_version(const struct version *v)
+{
+    struct version *c = grown(NULL, sizeof *c);
+    *c = *v;
+    c->users = 1;
+    c->at = grown(NULL, v->n * sizeof *c->at);
+    for (size_t i = 0; i < v->n; i++) {
+        c->at[i] = v->at[i];
+        c->at[i].record = grown(NULL, v->at[i].len);
+        memcpy(c->at[i].record, v->at[i].record, v->at[i].len);
+    }
+    return c;
+}
+
+static int compare(const struct entry *e, seen_key user)
+{
+    size_t len = e->name_len < user.len ? e->name_len : user.len;
+    int order = memcmp(e->name, user.data, len);
+    return order ? order : (int)e->name_len - (int)user.len;
+}
+
+/* Where a user is or belongs. */
+static size_t place(const struct version *v, seen_key user, bool *there)
+{
+    size_t i = 0;
+    while (i < v->n && compare(&v->at[i], user) < 0)
+        i++;
+    *there = i < v->n && compare(&v->at[i], user) == 0;
+    return i;
+}
+
+static void set(struct version *v, seen_key user, seen_record record)
+{
+    bool there;
+    size_t i = place(v, user, &there);
+    if (!there && !record.len) return;
+    if (!there) {
+        v->at = grown(v->at, (v->n + 1) * sizeof *v->at);
+        memmove(v->at + i + 1, v->at + i, (v->n++ - i) * sizeof *v->at);
+        v->at[i] = (struct entry){.name_len = user.len};
+        memcpy(v->at[i].name, user.data, user.len);
+    }
+    if (record.len) {
+        v->at[i].record = grown(v->at[i].record, record.len);
+        memcpy(v->at[i].record, record.data, record.len);
+        v->at[i].len = record.len;
+    } else {
+        free(v->at[i].record);
+        memmove(v->at + i, v->at + i + 1, (--v->n - i) * sizeof *v->at);
+    }
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+struct sim_shelf *sim_shelf_new(void)
+{
+    struct sim_shelf *s = grown(NULL, sizeof *s);
+    *s = (struct sim_shelf){.now = grown(NULL, sizeof *s->now)};
+    *s->now = (struct version){.users = 1};
+    return s;
+}
+
+void sim_shelf_free(struct sim_shelf *s)
+{
+    if (!s) return;
+    if (installed == s) installed = NULL;
+    drop_version(s->now);
+    drop_version(s->next);
+    free(s);
+}
+
+struct sim_shelf *sim_shelf_install(struct sim_shelf *s)
+{
+    struct sim_shelf *before = installed;
+    installed = s;
+    return before;
+}
+
+struct sim_shelf *sim_shelf_after(const struct sim_shelf *s, bool newer)
+{
+    struct sim_shelf *after = grown(NULL, sizeof *after);
+    *after = (struct sim_shelf){
+        .made = s->made,
+        .now = copy_version(s->committing && newer ? s->next : s->now)};
+    return after;
+}
+
+void sim_shelf_on_step(struct sim_shelf *s,
+                       void (*hook)(void *ctx, const char *call), void *ctx)
+{
+    s->hook = hook;
+    s->ctx = ctx;
+}
+
+void sim_shelf_fail(struct sim_shelf *s, uint64_t nth, bool landed)
+{
+    s->fail_at = nth;
+    s->landed = landed;
+    s->failed = false;
+}
+
+bool sim_shelf_failed(const struct sim_shelf *s)
+{
+    return s->failed;
+}
+
+uint64_t sim_shelf_open(const struct sim_shelf *s)
+{
+    return s->open;
+}
+
+static bool there(const char *dir)
+{
+    (void)dir;
+    return installed->made;
+}
+
+static seen_status shelf_open(void **shelf, const char *dir, bool write,
+                              seen_store_report *r)
+{
+    (void)dir, (void)r;
+    installed->made |= write;
+    installed->open++;
+    *shelf = installed;
+    return SEEN_OK;
+}
+
+static void shelf_close(void *shelf)
+{
+    struct sim_shelf *s = shelf;
+    assert_null(s->next);
+    s->open--;
+}
+
+static seen_status meta(void *shelf, struct seen_meta *out,
+                        seen_store_report *r)
+{
+    const struct sim_shelf *s = shelf;
+    (void)r;
+    if (!s->now->has_meta) return SEEN_ABSENT;
+    return seen_meta_get(s->now->meta, sizeof s->now->meta, out);
+}
+
+/* ---- Views -------------------------------------------------------------- */
+
+static seen_status view_new(void *shelf, void **out)
+{
+    struct view *v = grown(NULL, sizeof *v);
+    *v = (struct view){.shelf = shelf};
+    v->shelf->open++;
+    *out = v;
+    return SEEN_OK;
+}
+
+static void view_sleep(void *view)
+{
+    struct view *v = view;
+    drop_version(v->version);
+    v->version = NULL;
+    while (v->lent) {
+        struct lent *l = v->lent;
+        v->lent = l->next;
+        memset(l->bytes, 0xee, l->len);
+        free(l);
+    }
+}
+
+static void view_free(void *view)
+{
+    struct view *v = view;
+    if (!v) return;
+    view_sleep(v);
+    v->shelf->open--;
+    free(v);
+}
+
+static seen_status view_wake(void *view)
+{
+    struct view *v = view;
+    if (v->version) return SEEN_OK;
+    v->version = v->shelf->now;
+    v->version->users++;
+    return SEEN_OK;
+}
+
+static uint64_t view_sees(void *view)
+{
+    const struct view *v = view;
+    assert_non_null(v->version);
+    return v->version->number;
+}
+
+static void view_hold(void *view)
+{
+    struct view *v = view;
+    assert_non_null(v->version);
+    v->held = true;
+}
+
+static seen_status view_get(void *view, seen_key user, seen_record *record)
+{
+    struct view *v = view;
+    bool known;
+    assert_non_null(v->version);
+    size_t i = place(v->version, user, &known);
+    if (!known) return SEEN_ABSENT;
+    const struct entry *e = &v->version->at[i];
+    struct lent *l = grown(NULL, sizeof *l + e->len);
+    *l = (struct lent){v->lent, e->len};
+    memcpy(l->bytes, e->record, e->len);
+    v->lent = l;
+    *record = (seen_record){l->bytes, l->len};
+    return SEEN_OK;
+}
+
+static seen_status
+view_each(void *view, const seen_key *after,
+          bool (*each)(void *ctx, seen_key user, seen_record record), void *ctx)
+{
+    struct view *v = view;
+    bool known = false;
+    assert_non_null(v->version);
+    size_t i = after ? place(v->version, *after, &known) : 0;
+    for (i += known; i < v->version->n; i++) {
+        const struct entry *e = &v->version->at[i];
+        if (!each(ctx, (seen_key){e->name, e->name_len},
+                  (seen_record){e->record, e->len}))
+            break;
+    }
+    return SEEN_OK;
+}
+
+/* ---- Transactions ------------------------------------------------------- */
+
+static bool fails(struct sim_shelf *s)
+{
+    if (!s->fail_at || --s->fail_at) return false;
+    s->failed = true;
+    errno = EIO;
+    return true;
+}
+
+static void tell(struct sim_shelf *s, const char *when)
+{
+    if (s->hook) s->hook(s->ctx, when);
+}
+
+static seen_status begin(void *shelf)
+{
+    struct sim_shelf *s = shelf;
+    assert_null(s->next);
+    if (fails(s)) return SEEN_IO;
+    tell(s, "begin");
+    s->next = copy_version(s->now);
+    s->next->number++;
+    return SEEN_OK;
+}
+
+static uint64_t number(void *shelf)
+{
+    const struct sim_shelf *s = shelf;
+    assert_non_null(s->next);
+    return s->next->number;
+}
+
+static seen_status put(void *shelf, seen_key user, seen_record record)
+{
+    struct sim_shelf *s = shelf;
+    assert_non_null(s->next);
+    if (fails(s)) return SEEN_IO;
+    set(s->next, user, record);
+    return SEEN_OK;
+}
+
+static void shelf_abort(void *shelf)
+{
+    struct sim_shelf *s = shelf;
+    assert_non_null(s->next);
+    drop_version(s->next);
+    s->next = NULL;
+}
+
+static seen_status commit(void *shelf, const struct seen_meta *m)
+{
+    struct sim_shelf *s = shelf;
+    assert_non_null(s->next);
+    bool failed = fails(s);
+    if (failed && !s->landed) {
+        shelf_abort(s);
+        return SEEN_IO;
+    }
+    seen_meta_put(m, s->next->meta);
+    s->next->has_meta = true;
+    s->committing = true;
+    tell(s, "during commit");
+    s->committing = false;
+    drop_version(s->now);
+    s->now = s->next;
+    s->next = NULL;
+    tell(s, "after commit");
+    errno = EIO;
+    return failed ? SEEN_IO : SEEN_OK;
+}
+
+static seen_status grow(void *shelf)
+{
+    (void)shelf;
+    return SEEN_FULL;
+}
+
+/* ---- The whole ---------------------------------------------------------- */
+
+static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
+{
+    const struct sim_shelf *s = shelf;
+    *users = s->now->n;
+    *bytes = 0;
+}
+
+static seen_status copy(void *shelf, const char *dir)
+{
+    (void)shelf, (void)dir;
+    return SEEN_UNSUPPORTED;
+}
+
+static const char *problem(void *shelf)
+{
+    const struct sim_shelf *s = shelf;
+    return s->failed ? "a fault was wanted" : "";
+}
+
+const struct seen_shelf_ops sim_shelf_ops = {
+    .there = there,
+    .open = shelf_open,
+    .close = shelf_close,
+    .meta = meta,
+    .view_new = view_new,
+    .view_free = view_free,
+    .wake = view_wake,
+    .sleep = view_sleep,
+    .sees = view_sees,
+    .hold = view_hold,
+    .get = view_get,
+    .each = view_each,
+    .begin = begin,
+    .number = number,
+    .put = put,
+    .commit = commit,
+    .abort = shelf_abort,
+    .grow = grow,
+    .sizes = sizes,
+    .copy = copy,
+    .problem = problem,
+};

@@ -1,0 +1,205 @@
+"""Bytes and arguments that nobody should send: the server lives, answers with an
+error or with a filter that works, and never with a filter that is half there."""
+import random
+import struct
+
+from lib import SCALE, SEED, Error, Server, run, same, true
+
+WORDS = ["", "0", "-1", "1", "2", "nan", "inf", "-inf", "-0", "1e-300", "1e300", "0.5",
+         "0.01", "9223372036854775807", "9223372036854775808", "18446744073709551616",
+         "-9223372036854775808", "2147483648", "4294967296", "x" * 300, "\x00", "\xff\xfe",
+         "ITEMS", "NOCREATE", "CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "WINDOW",
+         "GENERATIONS", "TTL", "LIKE", "SECRET", "AT", "ALWAYS", "NEVER", "REMOVE",
+         "BUCKETSIZE", "MAXITERATIONS", "POLICY", "COUNT", "LIMIT", "REPLACE", "items=5,ttl=1d", "items=x", "default",
+         "none", "0" * 32, "key", "other", "string", "nothing"]
+
+COMMANDS = ["BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS",
+            "BF.INFO", "BF.CARD", "BF.SCANDUMP", "BF.LOADCHUNK", "BF.MERGE", "BF.CLEAR",
+            "BF.ALLOW", "CF.RESERVE", "CF.ADD", "CF.ADDNX", "CF.INSERT", "CF.INSERTNX",
+            "CF.EXISTS", "CF.MEXISTS", "CF.DEL", "CF.COUNT", "CF.INFO", "CF.COMPACT",
+            "CF.SCANDUMP", "CF.LOADCHUNK", "SEEN.MARK", "SEEN.FRESH", "SEEN.TAKE", "SEEN.CHECK", "SEEN.MARKP",
+            "SEEN.FRESHP", "SEEN.TAKEP", "SEEN.FORGET", "SEEN.MERGE", "SEEN.EXPORT",
+            "SEEN.IMPORT", "SEEN.INFO", "SEEN.POLICY"]
+
+# What makes a value `v` of each sort.
+VALUES = {
+    "BF": [("BF.RESERVE", "v", "0.01", "100"), ("BF.MADD", "v", "a", "b", "c")],
+    "BF grown": [("BF.RESERVE", "v", "0.1", "3"),
+                 ("BF.MADD", "v", *["i%d" % i for i in range(100)])],
+    "BF fixed": [("BF.RESERVE", "v", "0.01", "100", "NONSCALING"), ("BF.ADD", "v", "a")],
+    "BF window": [("BF.RESERVE", "v", "0.01", "50", "WINDOW", "60"), ("BF.ADD", "v", "a")],
+    "CF": [("CF.RESERVE", "v", "100"), ("CF.ADD", "v", "a")],
+    "CF chain": [("CF.RESERVE", "v", "4"),
+                 ("CF.INSERT", "v", "ITEMS", *["i%d" % i for i in range(40)])],
+    "XP": [("SEEN.MARK", "v", "a", "b", "c")],
+    "XP large": [("SEEN.MARK", "v", *["i%d" % i for i in range(2500)])],
+    "BF listed": [("BF.ADD", "v", "a"), ("BF.ALLOW", "v", "b", "c")],
+}
+
+
+def crc64(data):
+    """The checksum behind a DUMP payload (polynomial ad93d23594c935a9, reflected)."""
+    if not crc64.table:
+        for i in range(256):
+            c = i
+            for _ in range(8):
+                c = (c >> 1) ^ (0x95AC9329AC4BC9B5 if c & 1 else 0)
+            crc64.table.append(c)
+    c = 0
+    for byte in data:
+        c = crc64.table[(c ^ byte) & 0xFF] ^ (c >> 8)
+    return c
+
+
+crc64.table = []
+
+
+def seal(payload):
+    """A payload whose checksum is right again, so that its bytes are looked at."""
+    return payload[:-8] + struct.pack("<Q", crc64(payload[:-8]))
+
+
+def spoil(rng, data):
+    data = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        how = rng.randrange(5)
+        at = rng.randrange(len(data)) if data else 0
+        if how == 0 and data:
+            data[at] ^= 1 << rng.randrange(8)
+        elif how == 1 and data:
+            data[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif how == 2 and len(data) >= at + 8:
+            data[at:at + 8] = struct.pack("<Q", rng.choice(
+                (0, 1, 2**31, 2**32, 2**63, 2**64 - 1, rng.getrandbits(64))))
+        elif how == 3:
+            del data[at:at + rng.choice((1, 8, 64, len(data)))]
+        else:
+            data[at:at] = bytes(rng.choices(range(256), k=rng.choice((1, 8, 64))))
+    return bytes(data)
+
+
+def works(r, name):
+    """A value that was let in answers, takes more, and can be saved again."""
+    kind = r("TYPE", name)
+    if kind == "seen-bf-1":
+        return [("BF.MEXISTS", name, "a", "zzz"), ("BF.INFO", name), ("BF.ADD", name, "new"),
+                ("BF.SCANDUMP", name, "0"), ("DUMP", name), ("DEBUG", "DIGEST-VALUE", name),
+                ("MEMORY", "USAGE", name), ("COPY", name, "copy", "REPLACE")]
+    if kind == "seen-cf-1":
+        return [("CF.MEXISTS", name, "a", "zzz"), ("CF.INFO", name), ("CF.ADD", name, "new"),
+                ("CF.DEL", name, "a"), ("CF.COUNT", name, "new"), ("CF.COMPACT", name),
+                ("CF.INSERT", name, "ITEMS", *["n%d" % i for i in range(50)]),
+                ("CF.SCANDUMP", name, "0"), ("DUMP", name), ("COPY", name, "copy", "REPLACE")]
+    return [("SEEN.CHECK", name, "a", "zzz"), ("SEEN.INFO", name), ("SEEN.MARK", name, "new"),
+            ("SEEN.TAKE", name, "COUNT", "1", "x", "y"), ("SEEN.FORGET", name, "a"),
+            ("SEEN.EXPORT", name), ("DUMP", name), ("SEEN.MERGE", name, "v"),
+            ("COPY", name, "copy", "REPLACE")]
+
+
+def corrupt_payloads(module):
+    """RESTORE of DUMP payloads with their checksum made right."""
+    rng = random.Random(SEED)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        accepted = total = 0
+        for name, commands in VALUES.items():
+            r("FLUSHALL")
+            for command in commands:
+                r(*command)
+            payload = r("DUMP", "v")
+            same(r("RESTORE", "again", "0", seal(payload)), "OK", "the payload as it is")
+            n = 150 * SCALE
+            for _ in range(n):
+                body = spoil(rng, payload[10:-10])
+                bad = seal(payload[:10] + body + payload[-10:])
+                reply = r.many([("RESTORE", "bad", "0", bad, "REPLACE")])[0]
+                total += 1
+                if not isinstance(reply, Error):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+            true(server.alive(), "alive after %s" % name)
+        print("     %d payloads, %d accepted" % (total, accepted))
+
+
+def corrupt_chunks(module):
+    rng = random.Random(SEED + 1)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        accepted = total = 0
+        for name, commands in VALUES.items():
+            prefix = name[:2]
+            if prefix == "XP":
+                continue
+            r("FLUSHALL")
+            for command in commands:
+                r(*command)
+            iterator, chunk = r(prefix + ".SCANDUMP", "v", "0")
+            for _ in range(150 * SCALE):
+                bad = spoil(rng, chunk)
+                at = rng.choice((iterator, len(bad) + 1, len(bad) + 1, len(bad) + 1,
+                                 rng.getrandbits(63), 0, 1))
+                replies = r.many([("DEL", "bad"), (prefix + ".LOADCHUNK", "bad", str(at), bad),
+                                  (prefix + ".EXISTS", "bad", "a")])
+                total += 1
+                if not isinstance(replies[1], Error):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+                    cut = rng.randrange(1, len(bad)) if len(bad) > 1 else 1
+                    r.many([("DEL", "bad"),
+                            (prefix + ".LOADCHUNK", "bad", str(cut + 1), bad[:cut]),
+                            (prefix + ".LOADCHUNK", "bad", str(len(bad) + 1), bad[cut:]),
+                            (prefix + ".EXISTS", "bad", "a")])
+            true(server.alive(), "alive after %s" % name)
+        print("     %d chunks, %d accepted" % (total, accepted))
+
+
+def corrupt_envelopes(module):
+    rng = random.Random(SEED + 3)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        accepted = total = 0
+        for name in ("XP", "XP large"):
+            r("FLUSHALL")
+            for command in VALUES[name]:
+                r(*command)
+            envelope = r("SEEN.EXPORT", "v")
+            for _ in range(150 * SCALE):
+                bad = spoil(rng, envelope)
+                reply = r.many([("SEEN.IMPORT", "bad", bad, "REPLACE")])[0]
+                total += 1
+                if not isinstance(reply, Error):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+            true(server.alive(), "alive after %s" % name)
+        print("     %d envelopes, %d accepted" % (total, accepted))
+
+
+def any_arguments(module):
+    rng = random.Random(SEED + 2)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        r("SET", "string", "x")
+        errors = 0
+        total = 500 * SCALE
+        for i in range(total):
+            if i % 50 == 0:
+                for command in VALUES["BF"]:
+                    r.many([["key" if a == "v" else a for a in command]])
+            name = rng.choice(COMMANDS)
+            arguments = ["key"] if rng.random() < 0.6 else []
+            arguments += rng.choices(WORDS, k=rng.randrange(0, 9))
+            reply = r.many([[name] + arguments])[0]
+            errors += isinstance(reply, Error)
+            if isinstance(reply, Error):
+                true(len(str(reply)) > 8, "%s %r: %s" % (name, arguments, reply))
+            # Whatever that made must not fill the memory of the machine.
+            if i % 25 == 0:
+                true(int(r("INFO", "memory").decode().split("used_memory:")[1].split()[0])
+                     < 4 << 30, "memory")
+                r("FLUSHALL")
+                r("SET", "string", "x")
+        same(r("PING"), "PONG")
+        print("     %d argument lists, %d errors" % (total, errors))
+
+
+run([corrupt_payloads, corrupt_chunks, corrupt_envelopes, any_arguments])

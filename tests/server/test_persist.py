@@ -1,0 +1,311 @@
+"""Whatever is written is the same everywhere: after every write command of every
+type the digest of the data is that of the replica (whose clock is an hour off),
+of what RDB and AOF bring back, of DUMP and RESTORE, and of COPY. What changes
+nothing is told to nobody."""
+import os
+import random
+import sys
+import time
+
+from lib import SCALE, SEED, Error, Server, run, same, true, wait_for
+
+CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
+OPTIONS = ["--appendonly", "yes", "--appendfsync", "no", "--repl-ping-replica-period",
+           "3600", "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"]
+
+NOW = int(time.time() * 1000)
+
+
+def at(ms):
+    return str(NOW + ms)
+
+
+def items(n, prefix="i"):
+    return ["%s%d" % (prefix, i) for i in range(n)]
+
+
+# Commands that change something, in order. The state that one leaves is what the
+# next one finds.
+BF = [
+    ("BF.ADD", "bf", "a"),
+    ("BF.MADD", "bf", "a", "b", "c"),
+    ("BF.MADD", "bf", *items(3000)),
+    ("BF.RESERVE", "r", "0.001", "1000"),
+    ("BF.RESERVE", "fixed", "0.01", "50", "NONSCALING"),
+    ("BF.MADD", "fixed", *items(49)),
+    ("BF.MADD", "fixed", *items(60)),
+    ("BF.RESERVE", "t", "0.01", "10", "EXPANSION", "4", "TTL", "1000"),
+    ("BF.INSERT", "r", "ITEMS", "x", "y"),
+    ("BF.INSERT", "made2", "CAPACITY", "10", "ERROR", "0.1", "TTL", "5000", "ITEMS", "x"),
+    ("BF.INSERT", "made2", "ITEMS", *items(100)),
+    ("BF.RESERVE", "w", "0.001", "100", "WINDOW", "0.3", "GENERATIONS", "3"),
+    ("BF.ADD", "w", "a"),
+    ("BF.MADD", "w", "a", "b"),
+    ("BF.INSERT", "w", "ITEMS", *items(50)),
+    ("BF.INSERT", "w2", "WINDOW", "60", "ITEMS", "q"),
+    ("BF.INSERT", "w2", "AT", at(-30000), "ITEMS", "older"),
+    ("BF.INSERT", "w2", "AT", at(90000), "ITEMS", "later"),
+    ("BF.RESERVE", "like", "LIKE", "r", "TTL", "100"),
+    ("BF.MADD", "like", *items(20, "l")),
+    ("BF.MERGE", "r", "like"),
+    ("BF.MERGE", "merged", "r", "like"),
+    ("BF.ALLOW", "r", "x", "ours"),
+    ("BF.ALLOW", "r", "ALWAYS", "ITEMS", "front"),
+    ("BF.ADD", "r", "front"),  # "already there", says the list; the bits change
+    ("BF.ALLOW", "r", "REMOVE", "ITEMS", "x"),
+    ("BF.CLEAR", "like"),
+    ("BF.ADD", "w", "a"),
+    ("BF.CLEAR", "w"),
+]
+
+POLICY = "items=20,generations=3,fpp=0.01,ttl=1d"
+
+XP = [
+    ("SEEN.MARK", "u", "a", "b"),
+    ("SEEN.MARK", "u", *items(1500)),
+    ("SEEN.MARK", "u", "AT", at(1000), "a"),
+    ("SEEN.MARK", "u2", "POLICY", POLICY, *items(10)),
+    ("SEEN.MARK", "u2", "AT", at(50000), "POLICY", POLICY, *items(30)),
+    ("SEEN.MARK", "u2", "AT", at(43200000), "POLICY", POLICY, "ITEMS", "x", "ITEMS"),
+    ("SEEN.TAKE", "u", "COUNT", "5", *items(20, "t")),
+    ("SEEN.TAKE", "u", "COUNT", "50", "AT", at(2000), *items(20, "t")),
+    ("SEEN.TAKE", "made", "COUNT", "1", "a", "b"),
+    ("SEEN.TAKEP", "u", "COUNT", "3", "2", "aabbccddeeff"),
+    ("SEEN.MARKP", "u", "4", "aaaabbbbccccdddd"),
+    ("SEEN.MARKP", "u3", "POLICY", "items=5,ttl=1h", "1", "abcdefghijkl"),
+    ("SEEN.FORGET", "u", "a", "t1"),
+    ("SEEN.MARK", "u4", "a", "b"),
+    ("SEEN.MERGE", "u4", "u", "u2"),
+    ("SEEN.MERGE", "u5", "u", "u4"),
+    ("SEEN.IMPORT", "u6", "@export u2"),
+    ("SEEN.IMPORT", "u6", "@export u4"),
+    ("SEEN.IMPORT", "u6", "@export u3", "REPLACE"),
+    ("SEEN.FORGET", "made", "a"),
+    ("SEEN.FORGET", "u5"),
+]
+
+CF = [
+    ("CF.ADD", "cf", "a"),
+    ("CF.ADD", "cf", "a"),
+    ("CF.ADDNX", "cf", "b"),
+    ("CF.RESERVE", "c1", "20", "BUCKETSIZE", "4", "MAXITERATIONS", "9", "ERROR", "0.05"),
+    ("CF.RESERVE", "c2", "20", "EXPANSION", "0"),
+    ("CF.INSERT", "c1", "ITEMS", *items(100)),
+    ("CF.INSERT", "c2", "ITEMS", *items(100)),  # some of them find no room
+    ("CF.INSERTNX", "c1", "ITEMS", *items(120)),
+    ("CF.INSERT", "c3", "CAPACITY", "10", "ITEMS", "x", "x", "y"),
+    ("CF.DEL", "c1", "i7"),
+    ("CF.INSERT", "c3", "NOCREATE", "ITEMS", *["x"] * 20),
+    ("CF.RESERVE", "c4", "4"),
+    ("CF.INSERT", "c4", "ITEMS", *items(40)),
+    *[("CF.DEL", "c4", "i%d" % i) for i in range(39, -1, -1)],
+    ("CF.COMPACT", "c4"),
+]
+
+ALL = BF + CF + XP
+
+# What changes nothing, in the state that the commands above leave.
+IDLE = [
+    ("BF.ADD", "bf", "a"),
+    ("BF.MADD", "bf", *items(3000)),
+    ("BF.EXISTS", "w", "a"),
+    ("BF.MEXISTS", "w2", "a", "q"),
+    ("BF.INFO", "w"),
+    ("BF.ALLOW", "r", "front"),
+    ("BF.CLEAR", "like"),
+    ("BF.INSERT", "fixed", "NOCREATE", "ITEMS", *items(50)),
+    ("BF.SCANDUMP", "bf", "0"),
+    ("CF.ADDNX", "cf", "a"),
+    ("CF.INSERTNX", "c1", "ITEMS", *items(120)[8:]),
+    ("CF.DEL", "c4", "nothing there"),
+    ("CF.COMPACT", "c4"),
+    ("CF.COUNT", "cf", "a"),
+    ("CF.MEXISTS", "c1", *items(300)),
+    ("SEEN.FRESH", "u", *items(300)),
+    ("SEEN.CHECK", "u2", *items(300)),
+    ("SEEN.TAKE", "u", "COUNT", "0", *items(300)),
+    ("SEEN.TAKE", "u", "COUNT", "5", "b", "i1", "i2"),
+    ("SEEN.TAKEP", "u", "COUNT", "5", "4", "aaaabbbb"),
+    ("SEEN.FORGET", "u", "never shown"),
+    ("SEEN.FORGET", "nobody"),
+    ("SEEN.MERGE", "u4", "u4"),
+    ("SEEN.EXPORT", "u"),
+    ("SEEN.INFO", "u"),
+]
+
+
+def ready(client, command):
+    """A command with `@export KEY` replaced by what SEEN.EXPORT gives."""
+    return [client("SEEN.EXPORT", a[8:]) if a.startswith("@export ") else a for a in command]
+
+
+class Pair:
+    """A primary and a replica whose clock is an hour off."""
+
+    def __init__(self, module):
+        self.primary = Server(module, options=OPTIONS)
+        self.replica = Server(module, options=OPTIONS, environment={
+            "LD_PRELOAD": CLOCK_OFF, "SEEN_TEST_CLOCK": "3600"})
+
+    def __enter__(self):
+        self.primary.start()
+        try:
+            self.replica.start()
+        except RuntimeError:
+            self.primary.__exit__(None, None, None)
+            raise
+        self.p, self.r = self.primary.client(), self.replica.client()
+        off = int(self.r("TIME")[0]) - int(self.p("TIME")[0])
+        true(3590 < off < 3610, "the replica's clock is off by %d s" % off)
+        self.attach()
+        return self
+
+    def attach(self):
+        self.r("REPLICAOF", "127.0.0.1", str(self.primary.port))
+        wait_for(lambda: b"master_link_status:up" in self.r("INFO", "replication"),
+                 "the replica")
+
+    def __exit__(self, *failure):
+        self.replica.__exit__(*failure)
+        self.primary.__exit__(*failure)
+
+    def offset(self, client):
+        info = client("INFO", "replication").decode()
+        return int(info.split("master_repl_offset:")[1].split("\r")[0])
+
+    def settle(self):
+        wait_for(lambda: self.offset(self.p) == self.offset(self.r), "the replica to catch up")
+
+    def digest(self, client=None):
+        return (client or self.p)("DEBUG", "DIGEST")
+
+    def values(self):
+        """Digests with names, to see which key differs."""
+        keys = sorted(self.p("KEYS", "*"))
+        values = self.p("DEBUG", "DIGEST-VALUE", *keys) if keys else []
+        return [self.digest()] + list(zip(keys, values))
+
+
+def check_files(pair, what):
+    """RDB and AOF bring back the same; so does a rewritten AOF."""
+    p, before = pair.p, pair.values()
+    p("DEBUG", "RELOAD")
+    same(pair.values(), before, "DEBUG RELOAD after %s" % (what,))
+    p("DEBUG", "LOADAOF")
+    same(pair.values(), before, "DEBUG LOADAOF after %s" % (what,))
+
+
+def check_rewrite(pair, what):
+    p, before = pair.p, pair.values()
+    p("BGREWRITEAOF")
+    wait_for(lambda: b"aof_rewrite_in_progress:0" in p("INFO", "persistence")
+             and b"aof_rewrite_scheduled:0" in p("INFO", "persistence"), "the rewrite")
+    same(b"aof_last_bgrewrite_status:ok" in p("INFO", "persistence"), True, "rewrite")
+    p("DEBUG", "LOADAOF")
+    same(pair.values(), before, "rewrite and LOADAOF after %s" % (what,))
+
+
+def check_copies(pair, key, what):
+    p = pair.p
+    value = p("DEBUG", "DIGEST-VALUE", key)
+    payload, ttl = p("DUMP", key), p("PTTL", key)
+    p("RESTORE", "{seen}restored", str(max(ttl, 0)), payload, "REPLACE")
+    p("COPY", key, "{seen}copied", "REPLACE")
+    same(p("DEBUG", "DIGEST-VALUE", "{seen}restored"), value, "DUMP, RESTORE: %s" % (what,))
+    same(p("DEBUG", "DIGEST-VALUE", "{seen}copied"), value, "COPY: %s" % (what,))
+    p("DEL", "{seen}restored", "{seen}copied")
+
+
+def every_write_command(module):
+    with Pair(module) as pair:
+        for command in ALL:
+            before = pair.digest()
+            reply = pair.p.many([ready(pair.p, command)])[0]
+            true(not isinstance(reply, Error), "%s: %s" % (command, reply))
+            true(pair.digest() != before, "%s changes something" % (command,))
+            pair.settle()
+            same(pair.digest(pair.r), pair.digest(), "replica after %s" % (command,))
+            check_files(pair, command)
+            if pair.p("EXISTS", command[1]):
+                check_copies(pair, command[1], command)
+        check_rewrite(pair, "all of them")
+        time.sleep(0.5)  # the windows' generations are over by now
+        check_files(pair, "a while")
+        pair.settle()
+        same(pair.digest(pair.r), pair.digest(), "replica")
+        for command in IDLE:
+            pair.settle()
+            before, offset = pair.digest(), pair.offset(pair.p)
+            pair.p(*command)
+            same(pair.digest(), before, "%s changes nothing" % (command,))
+            same(pair.offset(pair.p), offset, "%s is not replicated" % (command,))
+
+
+def half_loaded(module):
+    """A filter of which only some bytes have come is saved and copied, too."""
+    with Pair(module) as pair:
+        p = pair.p
+        for prefix, add in (("BF", "BF.MADD"), ("CF", "CF.INSERT")):
+            p("FLUSHALL")
+            p(add, "whole", *(["ITEMS"] if prefix == "CF" else []), *items(1000))
+            chunk = p(prefix + ".SCANDUMP", "whole", "0")[1]
+            cuts = [0, len(chunk) // 3, len(chunk) - 1, len(chunk)]
+            for start, end in zip(cuts, cuts[1:]):
+                p(prefix + ".LOADCHUNK", "half", str(1 + end), chunk[start:end])
+                pair.settle()
+                same(pair.digest(pair.r), pair.digest(), "replica, bytes to %d" % end)
+                check_files(pair, "bytes to %d" % end)
+                check_copies(pair, "half", "bytes to %d" % end)
+                check_rewrite(pair, "bytes to %d" % end)
+            same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "whole"))
+
+
+def a_replica_that_comes_late(module):
+    """Full synchronisation in the middle, and transactions and scripts."""
+    with Pair(module) as pair:
+        p = pair.p
+        pair.r("REPLICAOF", "NO", "ONE")
+        for command in ALL:
+            p.many([ready(p, command)])
+        p.many([("MULTI",), ("BF.ADD", "multi", "a"), ("BF.MADD", "multi", "a", "b"),
+                ("BF.INSERT", "w9", "WINDOW", "5", "ITEMS", "a"),
+                ("SEEN.MARK", "multi3", "a"), ("CF.ADD", "multi4", "a"), ("EXEC",)])
+        pair.attach()
+        pair.settle()
+        same(pair.digest(pair.r), pair.digest(), "after a full synchronisation")
+        p.many([("MULTI",), ("BF.ADD", "multi", "c"), ("BF.MADD", "multi2", "a", "b"),
+                ("BF.MADD", "w9", "a", "b"), ("SEEN.TAKE", "multi3", "COUNT", "1", "a", "b"),
+                ("CF.ADD", "multi4", "a"), ("EXEC",)])
+        p("EVAL", "redis.call('BF.ADD', KEYS[1], 'x') "
+          "redis.call('SEEN.MARK', KEYS[3], 'y', 'z') "
+          "return redis.call('BF.MADD', KEYS[2], 'y', 'z')", "3", "script", "w9", "user")
+        pair.settle()
+        same(pair.digest(pair.r), pair.digest(), "after MULTI and EVAL")
+        check_files(pair, "MULTI and EVAL")
+
+
+def random_commands(module):
+    """Any order."""
+    rng = random.Random(SEED)
+    with Pair(module) as pair:
+        for round_ in range(6 * SCALE):
+            for _ in range(200):
+                command = list(rng.choice(ALL + IDLE))
+                if rng.random() < 0.3:
+                    name, key = rng.choice(ALL)[:2]
+                    add = {"BF": ["BF.MADD", key], "CF": ["CF.INSERT", key, "ITEMS"],
+                           "SE": ["SEEN.MARK", key]}[name[:2]]
+                    command = add + items(rng.randint(1, 300), "r")
+                pair.p.many([[a if not a.startswith("@") else "" for a in command]])
+            pair.settle()
+            same(pair.digest(pair.r), pair.digest(), "replica, round %d" % round_)
+            check_files(pair, "round %d" % round_)
+            check_rewrite(pair, "round %d" % round_)
+            for key in set(c[1] for c in ALL):
+                if pair.p("EXISTS", key):
+                    check_copies(pair, key, "round %d" % round_)
+            if rng.random() < 0.5:
+                pair.p("FLUSHALL")
+
+
+run([every_write_command, half_loaded, a_replica_that_comes_late, random_commands])
