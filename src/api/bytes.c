@@ -294,15 +294,32 @@ static bool adopt(seen_filter *f, const struct seen_native *h,
         f->plan.width != h->plan.width ||
         (own->counted && (!counted || f->items != h->items)))
         return false;
-    if (own->count &&
-        (first->place.bits != spec->bits ||
-         first->place.hashes != spec->hashes || first->capacity != spec->items))
+    bool none = own->count == 0;
+    if ((none ? 0 : first->place.bits) != spec->bits ||
+        (none ? 0 : first->place.hashes) != spec->hashes ||
+        first->capacity != spec->items ||
+        memcmp(&first->fpp, &spec->fpp, sizeof spec->fpp) != 0)
         return false;
     own->counted = counted;
     f->items = h->items;
     f->plan.items = h->plan.items;
     f->plan.fpp = h->plan.fpp;
     return true;
+}
+
+/* What is written again must be what was read: a form that its reader takes and
+ * its writer would not have written is not ours. */
+static seen_status check_bytes(const seen_filter *f, const uint8_t *payload,
+                               size_t len)
+{
+    size_t again = 0;
+    uint8_t *bytes = seen_alloc_zeroed(&system_memory, len + 1);
+    if (!bytes) return SEEN_NOMEM;
+    seen_status status = seen_export(f, NULL, bytes, len, &again);
+    bool same = status == SEEN_OK && again == len &&
+                (len == 0 || memcmp(bytes, payload, len) == 0);
+    seen_release(&system_memory, bytes, len + 1);
+    return same ? SEEN_OK : SEEN_CORRUPT;
 }
 
 static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
@@ -321,7 +338,10 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     if (mode == SEEN_RESTORE_MAP) return SEEN_UNSUPPORTED;
     const struct seen_dialect *d =
         read_foreign_state(buf, h, &spec, &len, &counted);
-    if (!d || h->hash != &seen_hash_xxh3_64) return SEEN_CORRUPT;
+    static const uint8_t no_seed[16];
+    if (!d || h->hash != &seen_hash_xxh3_64 ||
+        memcmp(h->secret, no_seed, sizeof no_seed) != 0)
+        return SEEN_CORRUPT;
     const uint8_t *payload = buf + h->payload_offset;
     for (uint64_t at = len; at < h->payload_len; at++)
         if (payload[at]) return SEEN_CORRUPT;
@@ -338,7 +358,10 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     }
     if (status == SEEN_NOMEM) return status;
     if (status != SEEN_OK) return SEEN_CORRUPT;
-    status = adopt(f, h, &spec, counted) ? read_list(f, buf, h) : SEEN_CORRUPT;
+    status = adopt(f, h, &spec, counted) ? SEEN_OK : SEEN_CORRUPT;
+    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
+        status = check_bytes(f, payload, (size_t)len);
+    if (status == SEEN_OK) status = read_list(f, buf, h);
     if (status != SEEN_OK) {
         seen_free(f);
         return status;

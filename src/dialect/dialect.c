@@ -2,6 +2,8 @@
  * common. */
 #include "dialect/dialect.h"
 
+#include "plan/sizing.h"
+
 #include <string.h>
 
 static const struct seen_dialect *const table[] = {
@@ -74,6 +76,14 @@ seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
     return SEEN_OK;
 }
 
+/* Of what a reader may be told: new filters have been through api/plan.c. */
+static const char *insane(const seen_spec *spec)
+{
+    if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
+        return "fpp is a number above 0 and below 1";
+    return spec->bits > SEEN_MAX_BITS ? "bits is at most 2^48" : NULL;
+}
+
 seen_status seen_dialect_read(const struct seen_dialect *d,
                               const seen_spec *spec, const uint8_t *buf,
                               size_t len, struct seen_foreign *f,
@@ -81,7 +91,8 @@ seen_status seen_dialect_read(const struct seen_dialect *d,
 {
     static const seen_spec nothing;
     begin(d, f);
-    *why = NULL;
+    *why = spec ? insane(spec) : NULL;
+    if (*why) return SEEN_INVALID;
     seen_status status = d->read(spec ? spec : &nothing, buf, len, f, why);
     if (status != SEEN_OK) return status;
     f->common.limit = spec ? spec->limit : 0;

@@ -32,6 +32,9 @@ static const seen_spec specs[] = {
     {.limit = LIMIT, .items = 1, .fpp = 0.9},
     {.limit = LIMIT, .hashes = 255},
     {.limit = LIMIT},
+    {.limit = LIMIT, .items = UINT64_MAX, .fpp = 1e-300},
+    {.limit = LIMIT, .items = 3, .fpp = -7},
+    {.limit = LIMIT, .bits = UINT64_MAX, .hashes = UINT32_MAX},
 };
 
 #define SPECS (sizeof specs / sizeof *specs)

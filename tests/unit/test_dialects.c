@@ -530,6 +530,42 @@ static void any_number_at_its_extremes_is_an_error_or_a_filter(void **state)
     for_each(check_extremes);
 }
 
+/* What the caller says may be nonsense, too. */
+static void check_nonsense(struct test_vector *v)
+{
+    static const double rates[] = {-1, 1, 2, 1e300, NAN, INFINITY, -INFINITY};
+    seen_filter *f = NULL;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        seen_spec spec = {.items = 100, .fpp = rates[i]};
+        assert_int_equal(seen_import(&f, v->dialect, &spec, v->bytes, v->len),
+                         SEEN_INVALID);
+        assert_int_equal(
+            seen_import_view(&f, v->dialect, &spec, v->bytes, v->len),
+            SEEN_INVALID);
+        spec.dialect = v->dialect;
+        assert_int_equal(seen_new(&f, &spec), SEEN_INVALID);
+    }
+    static const uint64_t numbers[] = {0, 1, INT64_MAX, UINT64_MAX};
+    for (size_t i = 0; i < 64; i++) {
+        seen_spec spec = {.items = numbers[i % 4],
+                          .bits = numbers[i / 4 % 4],
+                          .hashes = (uint32_t)numbers[i / 16],
+                          .fpp = i % 3 ? 1e-300 : 0,
+                          .limit = LIMIT};
+        if (seen_import(&f, v->dialect, &spec, v->bytes, v->len) == SEEN_OK)
+            seen_free(f);
+        spec.dialect = v->dialect;
+        if (seen_new(&f, &spec) == SEEN_OK) seen_free(f);
+        f = NULL;
+    }
+}
+
+static void nonsense_in_a_spec_is_an_error(void **state)
+{
+    (void)state;
+    for_each(check_nonsense);
+}
+
 /* ---- The table ---------------------------------------------------------- */
 
 static void every_row_of_the_table_is_complete(void **state)
@@ -1236,6 +1272,7 @@ int main(void)
         cmocka_unit_test(any_cut_is_an_error_or_a_filter),
         cmocka_unit_test(any_change_is_an_error_or_a_filter),
         cmocka_unit_test(any_number_at_its_extremes_is_an_error_or_a_filter),
+        cmocka_unit_test(nonsense_in_a_spec_is_an_error),
         cmocka_unit_test(every_row_of_the_table_is_complete),
         cmocka_unit_test(leveldb_blocks_without_bits_are_empty),
         cmocka_unit_test(leveldb_blocks_of_forms_to_come_let_all_through),
