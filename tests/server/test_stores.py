@@ -62,7 +62,7 @@ def users_on_a_server(module):
         true(b"users     5,002" in good("info", u), good("info", u).decode())
         bad("is not the number of a database", "mark", url(server, "/x"), "u", "i")
         bad("no parameter is called", "mark", url(server, "?nope=1"), "u", "i")
-        bad("BGSAVE", "backup", u, "/tmp/none")
+        bad("BGSAVE", "backup", u, os.path.join(server.directory, "copy"))
         bad("expire on the server", "sweep", u)
         bad("TLS", "mark", "rediss://localhost", "u", "i")
         server.stop()
