@@ -6,16 +6,14 @@
  * the disk's own: the same number of bytes appended to a file that has its
  * space already, and synced, as often. The two take turns.
  */
-#define _GNU_SOURCE /* fallocate */
+#define _POSIX_C_SOURCE 200809L
 
 #include "seen_store.h"
 
 #include "bench.h"
 #include "workload.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,33 +60,13 @@ static double add_round(seen_kind kind, size_t batch, size_t batches)
     return took;
 }
 
-static double sync_round(size_t bytes, size_t syncs)
-{
-    char *data = calloc(1, bytes);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
-    if (!data || fd < 0) bench_die("%s: cannot be written", path);
-    if (posix_fallocate(fd, 0, (off_t)(bytes * syncs)) != 0 || fsync(fd) != 0)
-        bench_die("%s: no space", path);
-    memset(data, 0x5a, bytes);
-    double began = bench_seconds();
-    for (size_t i = 0; i < syncs; i++)
-        if (pwrite(fd, data, bytes, (off_t)(i * bytes)) != (ssize_t)bytes ||
-            fdatasync(fd) != 0)
-            bench_die("%s: cannot be synced", path);
-    double took = bench_seconds() - began;
-    close(fd);
-    unlink(path);
-    free(data);
-    return took;
-}
-
 static void row(seen_kind kind, size_t batch, size_t batches, bool target)
 {
     struct bench_series ours = {0}, disk = {0};
     const double keys = (double)(batch * batches);
     for (int i = 0; i < ROUNDS; i++) {
         bench_round(&ours, add_round(kind, batch, batches) / keys * 1e9);
-        bench_round(&disk, sync_round(batch * 8, batches) / keys * 1e9);
+        bench_round(&disk, bench_disk(path, batch * 8, batches) / keys * 1e9);
     }
     char name[96], note[96];
     snprintf(name, sizeof name, "durable adds, %s, batch %zu",

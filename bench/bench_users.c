@@ -13,14 +13,13 @@
  *   takes    10 of 200, four threads, each take on disk before it returns
  *   reopen   after a crash with a full journal
  */
-#define _GNU_SOURCE /* fallocate, exp and log from math.h */
+#define _POSIX_C_SOURCE 200809L
 
 #include "seen_users.h"
 
 #include "bench.h"
 #include "workload.h"
 
-#include <fcntl.h>
 #include <lmdb.h>
 #include <math.h>
 #include <pthread.h>
@@ -173,27 +172,6 @@ static double mark_round(seen_users *u, size_t batches)
     return took;
 }
 
-static double disk_round(size_t bytes, size_t syncs)
-{
-    const char *path = in_dir("disk");
-    char *data = malloc(bytes);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
-    if (!data || fd < 0) bench_die("%s: cannot be written", path);
-    if (posix_fallocate(fd, 0, (off_t)(bytes * syncs)) != 0 || fsync(fd) != 0)
-        bench_die("%s: no space", path);
-    memset(data, 0x5a, bytes);
-    double began = bench_seconds();
-    for (size_t i = 0; i < syncs; i++)
-        if (pwrite(fd, data, bytes, (off_t)(i * bytes)) != (ssize_t)bytes ||
-            fdatasync(fd) != 0)
-            bench_die("%s: cannot be synced", path);
-    double took = bench_seconds() - began;
-    close(fd);
-    unlink(path);
-    free(data);
-    return took;
-}
-
 /* ---- LMDB alone --------------------------------------------------------- */
 
 struct plain {
@@ -296,7 +274,8 @@ static void mark_rows(bool quick)
         must(seen_users_stats_of(u, &s), "stats");
         bench_round(&peer, plain_round(&p, plain_batches) / per_batch /
                                (double)plain_batches);
-        bench_round(&disk, disk_round(MARKS * (16 + 13 + 8 * ITEMS), 100) /
+        bench_round(&disk, bench_disk(in_dir("disk"),
+                                      MARKS * (16 + 13 + 8 * ITEMS), 100) /
                                per_batch / 100);
         before += s.checkpoints;
     }

@@ -2,14 +2,17 @@
  * workload.c - keys, hashes and raw memory traffic of workload.h. Compiled at
  * -O3 like the library's kernels, so that the limit is not held back.
  */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, posix_fallocate */
 
 #include "workload.h"
 
 #include "bench.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define NOT_THERE (UINT64_C(1) << 62)
 #define RING      32
@@ -162,4 +165,26 @@ void bench_lines_change(struct bench_lines *l, const seen_hash *hash, size_t n)
     }
     for (; i < n; i++)
         *line_of(&m, hash[i]) |= 2;
+}
+
+/* ---- The disk's limit --------------------------------------------------- */
+
+double bench_disk(const char *path, size_t bytes, size_t syncs)
+{
+    char *data = malloc(bytes);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    if (!data || fd < 0) bench_die("%s: cannot be written", path);
+    if (posix_fallocate(fd, 0, (off_t)(bytes * syncs)) != 0 || fsync(fd) != 0)
+        bench_die("%s: no space", path);
+    memset(data, 0x5a, bytes);
+    double began = bench_seconds();
+    for (size_t i = 0; i < syncs; i++)
+        if (pwrite(fd, data, bytes, (off_t)(i * bytes)) != (ssize_t)bytes ||
+            fdatasync(fd) != 0)
+            bench_die("%s: cannot be synced", path);
+    double took = bench_seconds() - began;
+    close(fd);
+    unlink(path);
+    free(data);
+    return took;
 }

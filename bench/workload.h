@@ -108,4 +108,8 @@ uint64_t bench_lines_read(const struct bench_lines *l, const seen_hash *hash,
 /* The same with a read-modify-write: the limit of adding. */
 void bench_lines_change(struct bench_lines *l, const seen_hash *hash, size_t n);
 
+/* Seconds that the disk takes to have so many bytes appended to a file and synced,
+ * so often; the file has its space already, and is gone afterwards. */
+double bench_disk(const char *path, size_t bytes, size_t syncs);
+
 #endif
