@@ -20,6 +20,7 @@
 #define PAUSE_MS    20 /* before trying again; longer each time */
 #define PAUSE_MOST  200
 #define NO_NODE     UINT16_MAX
+#define REDIRECTED  0x8000 /* in `node`: there, in the next round */
 
 struct node {
     char host[256];
@@ -314,7 +315,7 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
         uint16_t before = k[i].node;
         take_reply(c, &k[i], n, reply, later);
         /* Who is sent elsewhere in this batch goes in the next one. */
-        if (k[i].pending && k[i].node != before) k[i].node |= 0x8000;
+        if (k[i].pending && k[i].node != before) k[i].node |= REDIRECTED;
     }
     if (!good) lose(c, n, k, count, node, true, later);
 }
@@ -323,20 +324,24 @@ static void route(seen_redis *c, struct seen_command *k, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!k[i].pending) continue;
-        if (k[i].node & 0x8000 && k[i].node != NO_NODE)
-            k[i].node &= 0x7fff; /* as the server said */
+        if (k[i].node & REDIRECTED && k[i].node != NO_NODE)
+            k[i].node ^= REDIRECTED;
         else
             k[i].node = node_for(c, &k[i]);
     }
 }
 
+/* Each node once: what is pending afterwards waits for the next round. */
 static bool run_once(seen_redis *c, struct seen_command *k, size_t n)
 {
-    bool later = false;
+    bool later = false, asked[NODES] = {false};
     route(c, k, n);
-    for (size_t i = 0; i < n; i++)
-        if (k[i].pending && !(k[i].node & 0x8000))
-            run_node(c, k, n, k[i].node, &later);
+    for (size_t i = 0; i < n; i++) {
+        uint16_t node = k[i].node;
+        if (!k[i].pending || node & REDIRECTED || asked[node]) continue;
+        asked[node] = true;
+        run_node(c, k, n, node, &later);
+    }
     return later;
 }
 
@@ -436,6 +441,8 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
                                  &c->patience_ms, r);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
         status = seen_report(r, SEEN_IO, "%s", c->problem);
+    /* Who knows the others need not fear for the one that was named. */
+    if (status == SEEN_OK) renew_map(c);
     if (status == SEEN_OK)
         *out = c;
     else

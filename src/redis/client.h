@@ -5,7 +5,7 @@
  * the replies are read. What happens when something goes wrong:
  *
  *     -MOVED, -ASK      another node has the slot: there, and the map of slots is
- *                       asked for anew. A server that never says so is alone
+ *                       asked for anew. (A server that has none is alone)
  *     -TRYAGAIN, -CLUSTERDOWN, -LOADING, -READONLY, -MASTERDOWN
  *                       not now: again in a moment, for a few seconds
  *     connection lost   repeatable commands again, on a new connection; others

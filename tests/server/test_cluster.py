@@ -68,17 +68,22 @@ class Cluster:
         raise AssertionError("no answer to %r" % (command,))
 
 
+def a_primary(cluster):
+    """The process of one, when all have their replicas."""
+    def role(port):
+        return cluster.node(port)("INFO", "replication")
+    wait_for(lambda: all(b"master_link_status:up" in role(p) or b"role:master" in role(p)
+                         for p in cluster.known), "the replicas")
+    victim = next(p for p in cluster.known if b"role:master" in role(p))
+    return int(cluster.node(victim)("INFO", "server").decode().split("process_id:")[1].split()[0])
+
+
 def a_primary_dies(module):
     if SCALE < 2:
         print("     left out: SEEN_TEST_SCALE is 1")
         return
     with Cluster(module) as cluster:
-        wait_for(lambda: all(b"master_link_status:up" in cluster.node(p)("INFO", "replication")
-                             or b"role:master" in cluster.node(p)("INFO", "replication")
-                             for p in cluster.known), "the replicas")
-        victim = next(p for p in cluster.known
-                      if b"role:master" in cluster.node(p)("INFO", "replication"))
-        pid = int(cluster.node(victim)("INFO", "server").decode().split("process_id:")[1].split()[0])
+        pid = a_primary(cluster)
         acknowledged, total, killed_at = {}, 30000, None
         for i in range(total):
             user, item = "user%d" % (i % 300), "item%d" % i
@@ -103,4 +108,34 @@ def a_primary_dies(module):
         same(cluster.process.poll(), None, "the others go on")
 
 
-run([a_primary_dies])
+def the_program_goes_on(module):
+    """seen mark, while a primary dies under it."""
+    if SCALE < 2:
+        print("     left out: SEEN_TEST_SCALE is 1")
+        return
+    with Cluster(module) as cluster:
+        pid = a_primary(cluster)
+        u = "redis://127.0.0.1:%d?patience=60000" % cluster.port
+        events = ["user%d\titem%d\n" % (i % 1000, i) for i in range(60000)]
+        marking = subprocess.Popen([SEEN, "mark", u], stdin=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        marking.stdin.write("".join(events[:30000]).encode())
+        marking.stdin.flush()
+        wait_for(lambda: sum(cluster.node(p)("DBSIZE") for p in cluster.known) > 0, "marks")
+        os.kill(pid, signal.SIGKILL)
+        marking.stdin.write("".join(events[30000:]).encode())
+        marking.stdin.close()
+        true(marking.wait() == 0, marking.stderr.read().decode())
+        # The first node of the URL may be the one that died.
+        for port in cluster.known:
+            fresh = subprocess.run([SEEN, "fresh", "redis://127.0.0.1:%d?patience=60000" % port],
+                                   input="".join(events).encode(), capture_output=True)
+            if fresh.returncode == 0:
+                break
+        same(fresh.returncode, 0, fresh.stderr.decode())
+        lost = fresh.stdout.count(b"\n")
+        print("     %d acknowledged, %d lost with the primary" % (len(events), lost))
+        true(lost < 30000 // 20, "only the last of what was before the crash: %d" % lost)
+
+
+run([a_primary_dies, the_program_goes_on])
