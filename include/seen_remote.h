@@ -7,6 +7,9 @@
  *     redis+plain://host/NAME
  *                a filter in plain strings, for servers that load no modules: a
  *                question reads one line of 64 bytes, an add sets its bits
+ *     redis+gozero://host/NAME?bits=M
+ *                the filter of go-zero's core/bloom, beside the services that use
+ *                it: the same string, the same bits
  *     redis+bitmap://host/NAME?bits=M
  *                bit n of a string is the number n below M; keys are 8 bytes, as
  *                those of seen_add_u64()
@@ -14,7 +17,8 @@
  * Keys go out in batches, many in one pipeline. A question that could not be
  * asked has no answer: SEEN_IO, never "never". A filter that is not there is
  * SEEN_ABSENT, not an empty one: it may have been evicted or have expired; if a
- * part of it is gone, SEEN_CORRUPT. (A bitmap that is not there is empty.) Adds
+ * part of it is gone, SEEN_CORRUPT. (A bitmap, or a filter of go-zero, that is not
+ * there is empty.) Adds
  * are repeated when a connection breaks; they do no harm twice.
  *
  * Threads: any number, on one handle.
@@ -52,7 +56,7 @@ SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms);
 SEEN_API seen_status seen_remote_delete(seen_remote *m);
 
 typedef struct seen_remote_info {
-    const char *layout; /* "bf", "plain", "bitmap" */
+    const char *layout; /* "bf", "plain", "gozero", "bitmap" */
     uint64_t capacity;  /* keys it was made for; bitmap: its bound */
     uint64_t items;     /* keys in it; plain: estimated */
     double fpp;         /* promised up to the capacity; 0: not told */

@@ -128,23 +128,14 @@ static seen_status set(seen_remote *m, const seen_key *keys, size_t n,
     return status;
 }
 
-static seen_status ask_number(seen_remote *m, const char *name, uint64_t *out)
-{
-    const char *argv[] = {name, m->key};
-    struct seen_command k;
-    seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) *out = (uint64_t)k.reply->integer;
-    seen_redis_done(&k, 1);
-    return status;
-}
-
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
     info->layout = "bitmap";
     info->capacity = bound_of(m);
     info->parts = 1;
-    seen_status status = ask_number(m, "STRLEN", &info->bytes);
-    return status == SEEN_OK ? ask_number(m, "BITCOUNT", &info->items) : status;
+    seen_status status = seen_remote_number(m, "STRLEN", &info->bytes);
+    return status == SEEN_OK ? seen_remote_number(m, "BITCOUNT", &info->items)
+                             : status;
 }
 
 const struct seen_remote_ops seen_remote_bitmap = {

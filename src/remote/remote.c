@@ -5,6 +5,7 @@
 #include "store/report.h"
 
 #include <assert.h>
+#include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,17 @@ seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
                                .repeatable = repeatable};
     seen_status status = seen_pool_run(&m->pool, k, 1);
     k->len = NULL;
+    return status;
+}
+
+seen_status seen_remote_number(seen_remote *m, const char *command,
+                               uint64_t *out)
+{
+    const char *argv[] = {command, m->key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK) *out = (uint64_t)k.reply->integer;
+    seen_redis_done(&k, 1);
     return status;
 }
 

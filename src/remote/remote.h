@@ -43,6 +43,9 @@ seen_remote_say(seen_remote *m, seen_status status, const char *format, ...);
  * seen_redis_done(). */
 seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
                            const char **argv, bool repeatable);
+/* The number that a command says of the key. */
+seen_status seen_remote_number(seen_remote *m, const char *command,
+                               uint64_t *out);
 
 #define REMOTE(ops) extern const struct seen_remote_ops ops;
 #include "remote/remotes.def"

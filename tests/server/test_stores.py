@@ -151,6 +151,34 @@ def filters(module):
         true(int(good("check", "-c", u, text=asked)) < 10020, "rate")
 
 
+def go_zero(module):
+    """The string is, byte for byte, the one that the dialect's file has: and that
+    is compared with strings go-zero wrote."""
+    with Server(module) as server, tempfile.TemporaryDirectory() as directory:
+        u = "redis+gozero://127.0.0.1:%d/bloom?bits=400000" % server.port
+        keys, path = lines(range(20000)), os.path.join(directory, "file")
+        same(good("check", "-v", "-c", u, text=keys), b"20000\n")  # not there: empty
+        good("add", u, text=keys)
+        good("build", "--dialect", "gozero", "--bits", "400000", "-o", path, text=keys)
+        with open(path, "rb") as f:
+            whole = f.read().rstrip(b"\0")
+        r = server.client()
+        same(r("GET", "bloom").rstrip(b"\0"), whole)
+        same(good("check", "-c", u, text=keys), b"20000\n")
+        true(int(good("check", "-c", u, text=lines(range(20000, 60000)))) < 20, "rate")
+        r("SCRIPT", "FLUSH")
+        same(good("check", "-c", u, text=keys), b"20000\n")
+        # Flushed between opening and asking.
+        marking = subprocess.Popen([SEEN, "add", u], stdin=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        r("SCRIPT", "FLUSH")
+        marking.stdin.write(lines(range(30000)))
+        marking.stdin.close()
+        same(marking.wait(), 0)
+        same(good("check", "-c", u, text=lines(range(30000))), b"30000\n")
+        bad("bits=M", "check", "redis+gozero://127.0.0.1:%d/bloom" % server.port, text=keys)
+
+
 def bitmaps(module):
     with Server(module) as server:
         u = "redis+bitmap://127.0.0.1:%d/bits?bits=1000" % server.port
@@ -242,4 +270,4 @@ def clusters(module):
 
 
 run([users_on_a_server, servers_without_the_module, passwords, the_same_ids_everywhere,
-     filters, bitmaps, a_server_that_comes_back, clusters])
+     filters, go_zero, bitmaps, a_server_that_comes_back, clusters])
