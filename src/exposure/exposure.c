@@ -62,6 +62,7 @@ seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
     x->universe = seen_universe_for(universe_wanted(&x->policy));
     uint32_t gaps = x->policy.generations - 1;
     x->interval = gaps ? x->policy.ttl / gaps : x->policy.ttl;
+    if (!x->interval) x->interval = 1; /* marks of one moment stay together */
     *out = x;
     return SEEN_OK;
 }

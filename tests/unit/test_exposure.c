@@ -65,6 +65,7 @@ static void model_mark(struct model *m, const seen_policy *p, uint32_t universe,
 {
     uint64_t interval =
         p->generations > 1 ? p->ttl / (p->generations - 1) : p->ttl;
+    if (!interval) interval = 1;
     struct model_gen *g = &m->gen[0];
     bool open = m->count && g->universe == universe && g->n < p->items &&
                 now - g->first < interval;
