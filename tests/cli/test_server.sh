@@ -46,8 +46,8 @@ run "$seen" fresh "redis://127.0.0.1:$port?prefix=u:" user posts; expect_code 0;
 
 # The same ids under the same secret get the same answers, wrong ones too: here,
 # in a store of our own, and packed.
-seq 1 3000 | sed 's/^/00000/;s/.*\(.\{8\}\)$/\1/' >shown
-seq 1 200000 | sed 's/^/0000000/;s/.*\(.\{8\}\)$/\1/' >all
+seq -f %08.0f 1 3000 >shown
+seq -f %08.0f 1 200000 >all
 sed 's/^/golden\t/' shown | "$seen" mark -q --secret-file data/secret lmdb:store
 sed 's/^/golden\t/' shown | "$seen" mark -q "redis://127.0.0.1:$port?prefix=u:"
 run bash -c "'$seen' fresh lmdb:store golden all >fresh.lmdb"; expect_code 0
