@@ -66,8 +66,9 @@ static seen_status absent(seen_remote *m)
                            m->key);
 }
 
-static seen_status read_answers(seen_remote *m, const struct call *c, size_t n,
-                                bool *out)
+/* BF.MEXISTS says 1 for what is there, BF.INSERT for what is new. */
+static seen_status read_answers(seen_remote *m, const struct call *c, bool adds,
+                                size_t n, bool *there)
 {
     const redisReply *reply = c->k.reply;
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
@@ -77,14 +78,14 @@ static seen_status read_answers(seen_remote *m, const struct call *c, size_t n,
         if (e->type == REDIS_REPLY_ERROR) /* a full filter says it here */
             return seen_remote_say(m, SEEN_FULL, "%.200s", e->str);
         if (e->type != REDIS_REPLY_INTEGER) return strange(m, c->argv[0]);
-        if (out) out[i] = e->integer != 0;
+        if (there) there[i] = (e->integer != 0) != adds;
     }
     return SEEN_OK;
 }
 
 /* All items in commands of AT_ONCE, one pipeline, then EXISTS. */
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *out)
+                        size_t n, bool *there)
 {
     size_t calls = (n + AT_ONCE - 1) / AT_ONCE;
     uint64_t size = (calls + 1) * sizeof(struct call);
@@ -105,30 +106,17 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
         k[calls] = c[calls].k;
         status = seen_pool_run(&m->pool, k, calls + 1);
     }
-    bool there = k && k[calls].reply && k[calls].reply->integer != 0;
-    if (k && k[calls].status == SEEN_OK && !there) status = absent(m);
+    if (k && k[calls].reply && k[calls].reply->integer == 0) status = absent(m);
     for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
         size_t from = i * AT_ONCE,
                len = n - from < AT_ONCE ? n - from : AT_ONCE;
         c[i].k = k[i];
-        status = read_answers(m, &c[i], len, out ? out + from : NULL);
+        status = read_answers(m, &c[i], adds, len, there ? there + from : NULL);
     }
     if (k) seen_redis_done(k, calls + 1);
     seen_release(&system_memory, k, list);
     seen_release(&system_memory, c, size);
     return status;
-}
-
-static seen_status maybe(seen_remote *m, const seen_key *keys, size_t n,
-                         bool *answers)
-{
-    return send(m, false, keys, n, answers);
-}
-
-static seen_status insert(seen_remote *m, const seen_key *keys, size_t n,
-                          bool *fresh)
-{
-    return send(m, true, keys, n, fresh);
 }
 
 /* ---- The filter --------------------------------------------------------- */
@@ -212,7 +200,6 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
 const struct seen_remote_ops seen_remote_bf = {
     .scheme = "redis",
     .open = open,
-    .maybe = maybe,
-    .add = insert,
+    .send = send,
     .info = info_of,
 };

@@ -92,9 +92,8 @@ static void put_call(struct calls *c, size_t i, const seen_remote *m, bool set,
                                     .repeatable = true};
 }
 
-/* before[i] (may be NULL): what bit i was. */
-static seen_status send(seen_remote *m, bool set, const seen_key *keys,
-                        size_t n, bool *before)
+static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
+                        size_t n, bool *there)
 {
     seen_status status = check(m, keys, n);
     if (status != SEEN_OK) return status;
@@ -103,28 +102,13 @@ static seen_status send(seen_remote *m, bool set, const seen_key *keys,
     for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
         size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
         for (size_t i = 0; i < count; i++)
-            put_call(c, i, m, set, keys[at + i]);
+            put_call(c, i, m, adds, keys[at + i]);
         status = seen_pool_run(&m->pool, c->k, count);
-        for (size_t i = 0; status == SEEN_OK && before && i < count; i++)
-            before[at + i] = c->k[i].reply->integer != 0;
+        for (size_t i = 0; status == SEEN_OK && there && i < count; i++)
+            there[at + i] = c->k[i].reply->integer != 0;
         seen_redis_done(c->k, count);
     }
     seen_release(&system_memory, c, sizeof *c);
-    return status;
-}
-
-static seen_status test(seen_remote *m, const seen_key *keys, size_t n,
-                        bool *answers)
-{
-    return send(m, false, keys, n, answers);
-}
-
-static seen_status set(seen_remote *m, const seen_key *keys, size_t n,
-                       bool *fresh)
-{
-    seen_status status = send(m, true, keys, n, fresh);
-    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
-        fresh[i] = !fresh[i];
     return status;
 }
 
@@ -142,8 +126,7 @@ const struct seen_remote_ops seen_remote_bitmap = {
     .scheme = "redis+bitmap",
     .key_in_path = true,
     .open = open,
-    .maybe = test,
-    .add = set,
+    .send = send,
     .info = info_of,
     .close = close,
 };

@@ -172,34 +172,19 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
 }
 
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *set)
+                        size_t n, bool *there)
 {
     const size_t most = AT_ONCE * PIPELINE;
     struct batch *b = seen_alloc_zeroed(&system_memory, sizeof *b);
     seen_status status = b ? SEEN_OK : SEEN_NOMEM;
     for (size_t at = 0; status == SEEN_OK && at < n; at += most) {
         size_t count = n - at < most ? n - at : most;
-        bool *answers = set ? set + at : NULL;
+        bool *answers = there ? there + at : NULL;
         status = run_batch(m, b, adds, false, keys + at, count, answers);
         if (status == SEEN_IO && strstr(m->pool.problem, "NOSCRIPT"))
             status = run_batch(m, b, adds, true, keys + at, count, answers);
     }
     seen_release(&system_memory, b, sizeof *b);
-    return status;
-}
-
-static seen_status maybe(seen_remote *m, const seen_key *keys, size_t n,
-                         bool *answers)
-{
-    return send(m, false, keys, n, answers);
-}
-
-static seen_status add(seen_remote *m, const seen_key *keys, size_t n,
-                       bool *fresh)
-{
-    seen_status status = send(m, true, keys, n, fresh);
-    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
-        fresh[i] = !fresh[i];
     return status;
 }
 
@@ -226,8 +211,7 @@ const struct seen_remote_ops seen_remote_gozero = {
     .scheme = "redis+gozero",
     .key_in_path = true,
     .open = open,
-    .maybe = maybe,
-    .add = add,
+    .send = send,
     .info = info_of,
     .close = close,
 };

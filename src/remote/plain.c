@@ -420,30 +420,16 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
 }
 
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *set)
+                        size_t n, bool *there)
 {
     struct batch *b = seen_alloc_zeroed(&system_memory, sizeof *b);
     seen_status status = b ? SEEN_OK : SEEN_NOMEM;
     for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
         size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
-        status = run_batch(m, b, adds, keys + at, count, set ? set + at : NULL);
+        status =
+            run_batch(m, b, adds, keys + at, count, there ? there + at : NULL);
     }
     seen_release(&system_memory, b, sizeof *b);
-    return status;
-}
-
-static seen_status maybe(seen_remote *m, const seen_key *keys, size_t n,
-                         bool *answers)
-{
-    return send(m, false, keys, n, answers);
-}
-
-static seen_status add(seen_remote *m, const seen_key *keys, size_t n,
-                       bool *fresh)
-{
-    seen_status status = send(m, true, keys, n, fresh);
-    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
-        fresh[i] = !fresh[i];
     return status;
 }
 
@@ -484,8 +470,7 @@ const struct seen_remote_ops seen_remote_plain = {
     .scheme = "redis+plain",
     .key_in_path = true,
     .open = open,
-    .maybe = maybe,
-    .add = add,
+    .send = send,
     .info = info_of,
     .key_at = key_at,
     .close = close,

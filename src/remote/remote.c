@@ -129,14 +129,18 @@ seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
                                    size_t n, bool *answers)
 {
     if (!m || (n && (!keys || !answers))) return SEEN_INVALID;
-    return n ? m->ops->maybe(m, keys, n, answers) : SEEN_OK;
+    return n ? m->ops->send(m, false, keys, n, answers) : SEEN_OK;
 }
 
 seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
                                  bool *fresh)
 {
     if (!m || (n && !keys)) return SEEN_INVALID;
-    return n ? m->ops->add(m, keys, n, fresh) : SEEN_OK;
+    if (n == 0) return SEEN_OK;
+    seen_status status = m->ops->send(m, true, keys, n, fresh);
+    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
+        fresh[i] = !fresh[i];
+    return status;
 }
 
 /* ---- All of it ---------------------------------------------------------- */

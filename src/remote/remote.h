@@ -25,10 +25,10 @@ struct seen_remote_ops {
     /* The pool is open, and `key` is there; what else the URL says. */
     seen_status (*open)(seen_remote *m, const seen_spec *create,
                         seen_store_report *r);
-    seen_status (*maybe)(seen_remote *m, const seen_key *keys, size_t n,
-                         bool *answers);
-    seen_status (*add)(seen_remote *m, const seen_key *keys, size_t n,
-                       bool *fresh);
+    /* Ask for keys, or add them. there[i] (may be NULL): key i may be there, or
+     * was before. */
+    seen_status (*send)(seen_remote *m, bool adds, const seen_key *keys,
+                        size_t n, bool *there);
     seen_status (*info)(seen_remote *m, seen_remote_info *info);
     /* The i-th key on the server; NULL: the one that is named. */
     bool (*key_at)(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY]);
