@@ -60,5 +60,8 @@ says_maybe "$("$prefix/project/build/hello")"
 takes_once "$("$prefix/project/build/take" "$prefix/feed-cmake")"
 takes_once "$("$prefix/project/build/take_static" "$prefix/feed-cmake-static")"
 
+# Redis 7 loads a module only if it may be executed.
+[ ! -e "$libdir/seen/seen.so" ] || [ -x "$libdir/seen/seen.so" ] ||
+  { echo "seen.so is not executable" >&2; exit 1; }
 [ "$("$prefix/usr/bin/seen" --version)" = "seen $(pc --modversion seen)" ]
 echo "installed library and program work"
