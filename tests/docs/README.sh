@@ -1,0 +1,25 @@
+# shellcheck shell=bash disable=SC2154 # SOURCE, PORT, SEEN_MODULE: test_docs.py's
+# What README.md and README.zh-CN.md take for granted.
+
+# The reader's own programs.
+rank() { seq -f "post-%.0f" 1 40; }
+fetch() { printf '%s\n' first second first; }
+producer() { printf '%s\n' one two three; }
+tail() { printf 'a,1\nb,1\nc,2\n'; } # -f would not end
+
+# A server runs until it is told to stop; here, beside us.
+seen() {
+  if [ "$1" = server ]; then
+    printf 'the test has one at port %s\n' "$PORT"
+  else
+    command seen "$@"
+  fi
+}
+
+seq -f "GET /%.0f" 1 100 >access.log
+seq -f "http://host/%.0f" 1 1000 | gzip >urls-1.gz
+printf '%s\n' evil worse >banned.txt
+printf '%s\n' good evil >requests.txt
+printf 'alice\tpost-1\nalice\tpost-2\nbob\tpost-1\n' >candidates.tsv
+rank >keys
+seen build --dialect leveldb --bits-per-key 10 -o block keys
