@@ -7,12 +7,13 @@ fetch() { printf '%s\n' first second first; }
 producer() { printf '%s\n' one two three; }
 tail() { printf 'a,1\nb,1\nc,2\n'; } # -f would not end
 
-# A server runs until it is told to stop; here, beside us.
+# A server runs until it is told to stop; the test has one. And eight gigabytes
+# for a thousand lines would only try the machine.
 seen() {
   if [ "$1" = server ]; then
-    printf 'the test has one at port %s\n' "$PORT"
+    printf 'at port %s\n' "$PORT"
   else
-    command seen "$@"
+    command seen "${@/#2e9/2e6}"
   fi
 }
 
