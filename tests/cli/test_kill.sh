@@ -11,7 +11,8 @@
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
 rounds=${2:-50}
-RANDOM=4711
+RANDOM=${SEEN_TEST_SEED:-4711}
+echo "seed ${SEEN_TEST_SEED:-4711}"
 
 # A moment between 0 and 60 milliseconds.
 moment() { sleep "0.0$((RANDOM % 6))$((RANDOM % 10))"; }
