@@ -400,8 +400,13 @@ typedef struct seen_size {
     uint64_t capacity; /* items planned for, in all layers that there are; 0: as
                           many as come */
     uint64_t bytes;    /* memory, all of it */
-    uint32_t layers;   /* of SEEN_SCALABLE; otherwise 1 */
-    uint64_t reserved[4];
+    uint32_t layers; /* of SEEN_SCALABLE, links of SEEN_FOREIGN; otherwise 1 */
+    uint32_t growth; /* SEEN_FOREIGN: how many times as much the next link of
+                          its chain will hold; 0: it does not grow */
+    const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
+    bool counted;        /* SEEN_FOREIGN: as in seen_info; if not, items are
+                            only those added since it was imported */
+    uint64_t reserved[2];
 } seen_size;
 
 SEEN_API void seen_size_of(const seen_filter *f, seen_size *size);
@@ -469,6 +474,8 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
 #define SEEN_CAN_SNIFF  4u  /* its bytes say what they are: seen_sniff() */
 #define SEEN_CAN_VIEW   8u  /* it can be used where it lies */
 #define SEEN_INT_BIG    16u /* integer keys are big-endian, not little-endian */
+#define SEEN_REFRESHES                                                         \
+    32u /* adding a key that is in may change it all the same */
 
 typedef struct seen_dialect_facts {
     const char *name;

@@ -289,5 +289,7 @@ void seen_size_of(const seen_filter *f, seen_size *size)
                         .bytes = f->plan.bytes,
                         .layers = 1};
     if (f->ops->size) f->ops->size(f, size);
+    if (f->plan.kind == SEEN_FOREIGN)
+        size->dialect = seen_foreign_of(f)->dialect->facts.name;
     if (f->allowed) size->bytes += seen_allowlist_bytes(f->allowed);
 }

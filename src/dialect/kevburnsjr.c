@@ -325,7 +325,8 @@ const struct seen_dialect seen_dialect_exposure_list = {
               .weakness =
                   "as kevburnsjr; five filters have five times the rate "
                   "of one",
-              .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_INT_BIG},
+              .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_INT_BIG |
+                     SEEN_REFRESHES},
     .scheme = &scheme,
     .manners = &list_manners,
     .plan = plan_list,

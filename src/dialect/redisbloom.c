@@ -145,7 +145,7 @@ static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
     const struct seen_link *newest = &f->links[f->count - 1];
     uint64_t capacity;
     if (newest->items < newest->capacity) return SEEN_OK;
-    if (f->options & NO_SCALING) return SEEN_FULL;
+    if (f->fixed) return SEEN_FULL;
     double fpp = newest->fpp *
                  (f->age == 0 ? pow(TIGHTENING, f->count + 1) : TIGHTENING);
     bool fits = seen_mul_fits(newest->capacity, f->growth, &capacity) &&
@@ -238,6 +238,7 @@ static const char *read_age(const uint8_t *buf, size_t len, uint32_t age,
     if (items != total) return "has a number of items that its links have not";
     f->common.items = total;
     f->counted = true;
+    f->fixed = f->options & NO_SCALING;
     return NULL;
 }
 

@@ -361,17 +361,38 @@ static uint64_t count_bits(const struct seen_link *l)
     return set;
 }
 
+static double estimate_link(const struct seen_link *l)
+{
+    double set = (double)count_bits(l), m = (double)l->place.bits;
+    return l->place.hashes ? seen_items_from_fill(set, m, l->place.hashes) : 0;
+}
+
+static uint64_t to_count(double items)
+{
+    return items < 0x1p63 ? (uint64_t)(items + 0.5) : UINT64_MAX;
+}
+
 static uint64_t estimate(const struct seen_foreign *f)
 {
     double items = 0;
+    for (uint32_t i = 0; i < f->count; i++)
+        items += estimate_link(&f->links[i]);
+    return to_count(items);
+}
+
+/* After a merge. Chains keep a count for each link, and no link of theirs has
+ * more than its capacity: readers, ours among them, insist on that. */
+static void recount(struct seen_foreign *f)
+{
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < f->count; i++) {
-        const struct seen_place *p = &f->links[i].place;
-        double set = (double)count_bits(&f->links[i]);
-        if (p->hashes)
-            items +=
-                seen_items_from_fill(set, (double)p->bits, (double)p->hashes);
+        struct seen_link *l = &f->links[i];
+        l->items = to_count(estimate_link(l));
+        if (f->manners->grow && l->capacity)
+            l->items = seen_min64(l->items, l->capacity);
+        sum = l->items > UINT64_MAX - sum ? UINT64_MAX : sum + l->items;
     }
-    return items < 0x1p63 ? (uint64_t)(items + 0.5) : UINT64_MAX;
+    f->common.items = sum;
 }
 
 /* Do positions mean the same in both? */
@@ -407,8 +428,7 @@ static seen_status foreign_merge(seen_filter *into, const seen_filter *from,
             l->at[at] =
                 op == SEEN_UNION ? l->at[at] | more[at] : l->at[at] & more[at];
     }
-    into->items = estimate(a);
-    if (a->count == 1) a->links[0].items = into->items;
+    recount(a);
     return SEEN_OK;
 }
 
@@ -460,6 +480,18 @@ static void foreign_info(const seen_filter *g, seen_info *info)
                                                     : -expm1(clean);
 }
 
+static void foreign_size(const seen_filter *g, seen_size *size)
+{
+    const struct seen_foreign *f = seen_foreign_of(g);
+    uint64_t capacity = 0;
+    for (uint32_t i = 0; i < f->count; i++)
+        capacity += seen_min64(f->links[i].capacity, UINT64_MAX - capacity);
+    if (capacity) size->capacity = capacity;
+    size->layers = f->count;
+    size->growth = f->fixed ? 0 : f->growth;
+    size->counted = f->counted;
+}
+
 /* What it would be made from comes with a dialect: api/dialect.c. */
 static const char *foreign_plan(const seen_spec *spec, seen_plan *plan)
 {
@@ -498,4 +530,5 @@ const struct seen_filter_ops seen_foreign_ops = {
     .equal = foreign_equal,
     .clear = foreign_clear,
     .info = foreign_info,
+    .size = foreign_size,
 };

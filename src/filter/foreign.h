@@ -61,6 +61,7 @@ struct seen_foreign {
     uint8_t seed[32]; /* where the scheme has one */
     /* Of chains: how they grow, and which form of header they had. */
     uint32_t growth, options, age;
+    bool fixed; /* does not grow, whatever `growth` says */
     double fpp, tightening;
     /* Of cuckoo filters: evictions to try, keys removed so far. */
     uint32_t tries;

@@ -310,6 +310,11 @@ static void cuckoo_info(const seen_filter *g, seen_info *info)
     info->fpp_now = -expm1(seen_slots * log1p(-1.0 / 255));
 }
 
+static void cuckoo_size(const seen_filter *g, seen_size *size)
+{
+    seen_foreign_ops.size(g, size);
+}
+
 static bool cuckoo_part(const seen_filter *g, uint32_t index,
                         struct seen_part *part)
 {
@@ -368,4 +373,5 @@ const struct seen_filter_ops seen_foreign_cuckoo_ops = {
     .equal = cuckoo_equal,
     .clear = cuckoo_clear,
     .info = cuckoo_info,
+    .size = cuckoo_size,
 };

@@ -269,15 +269,49 @@ static void single_visits_tell_what_was_there(void **state)
 
 /* ---- Whole filters ------------------------------------------------------ */
 
+/* Saved and loaded it is the same. */
+static void must_survive(const seen_filter *f)
+{
+    size_t len, again;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    uint8_t *bytes = malloc(len), *more = malloc(len);
+    assert_true(bytes && more);
+    assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
+    seen_filter *g = NULL;
+    assert_int_equal(seen_load(&g, bytes, len, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_save(g, 0, more, len, &again), SEEN_OK);
+    assert_int_equal(again, len);
+    assert_memory_equal(more, bytes, len);
+    seen_free(g);
+    free(more);
+    free(bytes);
+}
+
+/* What is told without looking at the bits, too. */
+static void must_tell(const seen_filter *f, const char *dialect)
+{
+    seen_info info;
+    seen_size size;
+    seen_info_of(f, &info);
+    seen_size_of(f, &size);
+    assert_string_equal(size.dialect, dialect);
+    assert_int_equal(size.layers, info.links);
+    assert_int_equal(size.counted, info.counted);
+    if (size.counted) assert_int_equal(size.items, info.items);
+}
+
 static void check_whole(struct test_vector *v)
 {
     seen_filter *f = imported(v), *half = NULL, *other = NULL;
+    must_tell(f, v->dialect);
     /* Into itself: nothing changes but, maybe, what is counted. */
     seen_status s = seen_merge(f, f, SEEN_UNION);
     assert_true(s == SEEN_OK || s == SEEN_UNSUPPORTED);
     must_answer(f, v);
+    must_survive(f);
     assert_int_equal(seen_copy(&half, f, NULL), SEEN_OK);
     seen_clear(half);
+    must_survive(half);
     seen_info info;
     seen_info_of(half, &info);
     assert_int_equal(info.items, 0);
