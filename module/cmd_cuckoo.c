@@ -28,6 +28,7 @@
  * them.
  */
 #include "arguments.h"
+#include "chunks.h"
 #include "commands.h"
 #include "config.h"
 #include "object.h"
@@ -180,9 +181,9 @@ int cf_reserve(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 /* ---- Asking ------------------------------------------------------------- */
 
-/* At most PIECE items; the newest filter first. */
-static void ask(const struct object *o, RedisModuleString **items, size_t n,
-                bool *answers)
+/* The newest filter first. */
+static void ask_chain(const struct object *o, RedisModuleString **items,
+                      size_t n, bool *answers)
 {
     seen_hash hashes[PIECE];
     bool here[PIECE];
@@ -192,6 +193,19 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         seen_maybe_many_hashed(o->filter[f], hashes, n, here);
         for (size_t i = 0; i < n; i++)
             answers[i] |= here[i];
+    }
+}
+
+/* At most PIECE items. */
+static void ask(const struct object *o, RedisModuleString **items, size_t n,
+                bool *answers)
+{
+    if (o->params.foreign) {
+        seen_key keys[PIECE];
+        item_keys(items, n, keys);
+        seen_maybe_many(o->filter[0], keys, n, answers);
+    } else {
+        ask_chain(o, items, n, answers);
     }
     statistics.checks += n;
     for (size_t i = 0; i < n; i++)
@@ -238,7 +252,7 @@ static seen_status add(struct object *o, const RedisModuleString *item)
     seen_status status = SEEN_FULL;
     for (uint32_t f = o->n; f-- > 0 && status == SEEN_FULL;)
         status = seen_add(o->filter[f], key.data, key.len);
-    if (status != SEEN_FULL) return status;
+    if (status != SEEN_FULL || o->params.foreign) return status;
     if (count(o, item) >= COPIES || o->params.expansion == 0) return SEEN_FULL;
     seen_spec spec = spec_of(&o->params);
     if (o->n == MOST_FILTERS) return SEEN_UNSUPPORTED;
@@ -430,12 +444,21 @@ int cf_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 /* ---- About a filter ----------------------------------------------------- */
 
+/* Of the first filter. */
+static uint64_t buckets(const struct params *p)
+{
+    seen_plan plan = {.width = 1};
+    seen_spec spec = spec_of(p);
+    if (p->foreign) return p->capacity;
+    seen_plan_for(&spec, &plan);
+    return plan.bits / plan.width / 4;
+}
+
 int cf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused;
-    seen_plan plan = {.width = 1};
-    uint64_t items = 0;
+    uint64_t items = 0, filters = 0;
     if (argc != 2) return RedisModule_WrongArity(ctx);
     struct object *o = object_open(ctx, &cuckoo_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
@@ -445,13 +468,12 @@ int cf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         seen_size size;
         seen_size_of(o->filter[f], &size);
         items += size.items;
+        filters += size.layers;
     }
-    seen_spec spec = spec_of(&o->params);
-    seen_plan_for(&spec, &plan);
     reply_map(ctx, 8);
     reply_pair(ctx, "Size", object_bytes(o));
-    reply_pair(ctx, "Number of buckets", plan.bits / plan.width / 4);
-    reply_pair(ctx, "Number of filters", o->n);
+    reply_pair(ctx, "Number of buckets", buckets(&o->params));
+    reply_pair(ctx, "Number of filters", filters);
     reply_pair(ctx, "Number of items inserted", items);
     reply_pair(ctx, "Number of items deleted", o->deleted);
     reply_pair(ctx, "Bucket size", o->params.bucket_size);
@@ -463,10 +485,10 @@ int cf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 int cf_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    return object_scandump(ctx, &cuckoo_family, argv, argc);
+    return chunk_scandump(ctx, &cuckoo_family, argv, argc);
 }
 
 int cf_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    return object_loadchunk(ctx, &cuckoo_family, argv, argc);
+    return chunk_loadchunk(ctx, &cuckoo_family, argv, argc);
 }

@@ -9,6 +9,7 @@
  * that changes nothing is told to nobody.
  */
 #include "arguments.h"
+#include "chunks.h"
 #include "commands.h"
 #include "config.h"
 #include "object.h"
@@ -238,6 +239,13 @@ static bool be_like(RedisModuleCtx *ctx, struct wish *w)
         return false;
     }
     struct params *p = &o->params;
+    if (p->foreign) {
+        RedisModule_CloseKey(key);
+        RedisModule_ReplyWithError(ctx,
+                                   "ERR the filter behind LIKE is of another "
+                                   "system: COPY it and BF.CLEAR the copy");
+        return false;
+    }
     bool agrees = (!w->error || w->params.error == p->error) &&
                   (!w->capacity || w->params.capacity == p->capacity);
     w->params = *p;
@@ -324,9 +332,8 @@ static void obey_list(const seen_filter *f, RedisModuleString **items, size_t n,
     }
 }
 
-/* At most PIECE items. */
-static void ask(const struct object *o, RedisModuleString **items, size_t n,
-                bool *answers)
+static void ask_hashed(const struct object *o, RedisModuleString **items,
+                       size_t n, bool *answers)
 {
     const seen_filter *f = o->filter[0];
     seen_hash hashes[PIECE];
@@ -337,6 +344,19 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
     else
         seen_maybe_many_hashed(f, hashes, n, answers);
     obey_list(f, items, n, answers);
+}
+
+/* At most PIECE items. */
+static void ask(const struct object *o, RedisModuleString **items, size_t n,
+                bool *answers)
+{
+    if (o->params.foreign) {
+        seen_key keys[PIECE];
+        item_keys(items, n, keys);
+        seen_maybe_many(o->filter[0], keys, n, answers);
+    } else {
+        ask_hashed(o, items, n, answers);
+    }
     statistics.checks += n;
     for (size_t i = 0; i < n; i++)
         statistics.hits += answers[i];
@@ -395,8 +415,8 @@ static seen_status add_last(seen_filter *f, uint64_t capacity,
     return SEEN_OK;
 }
 
-static seen_status add_piece(struct object *o, const seen_hash *h, size_t n,
-                             bool *before, size_t *done)
+static seen_status add_hashes(struct object *o, const seen_hash *h, size_t n,
+                              bool *before, size_t *done)
 {
     seen_filter *f = o->filter[0];
     seen_size size = {0};
@@ -409,24 +429,60 @@ static seen_status add_piece(struct object *o, const seen_hash *h, size_t n,
     return status;
 }
 
+/* Of another system: by keys, in the manner of the original. Where `before` is not
+ * the whole truth, what is counted tells whether there was a change. */
+static seen_status add_keys(struct object *o, RedisModuleString **items,
+                            size_t n, bool *before, bool *changed, size_t *done)
+{
+    seen_filter *f = o->filter[0];
+    seen_key keys[PIECE];
+    seen_status status = SEEN_OK;
+    item_keys(items, n, keys);
+    if (!o->refreshes && !seen_allowed(f, NULL)) {
+        status = seen_visit_many(f, keys, n, before, done);
+        for (size_t i = 0; i < *done; i++)
+            changed[i] = !before[i];
+        return status;
+    }
+    for (*done = 0; *done < n && status == SEEN_OK;
+         *done += status == SEEN_OK) {
+        seen_size was, is;
+        size_t i = *done;
+        seen_size_of(f, &was);
+        status = seen_visit(f, keys[i].data, keys[i].len, &before[i]);
+        seen_size_of(f, &is);
+        changed[i] = o->refreshes || is.items != was.items;
+    }
+    return status;
+}
+
+/* At most PIECE items. */
+static seen_status add_piece(struct object *o, RedisModuleString **items,
+                             size_t n, bool *before, bool *changed,
+                             size_t *done)
+{
+    seen_hash hashes[PIECE];
+    if (o->params.foreign) return add_keys(o, items, n, before, changed, done);
+    hash_items(o->filter[0], items, n, hashes);
+    seen_status status = add_hashes(o, hashes, n, before, done);
+    for (size_t i = 0; i < *done; i++)
+        changed[i] = o->params.window_ms || !before[i];
+    obey_list(o->filter[0], items, *done, before);
+    return status;
+}
+
 static void add_all(struct object *o, uint64_t now, RedisModuleString **items,
                     size_t n, struct added *a)
 {
-    seen_hash hashes[PIECE];
-    bool window = o->params.window_ms;
     a->done = a->changes = 0;
     a->status = SEEN_OK;
-    if (window) seen_advance(o->filter[0], now);
+    if (o->params.window_ms) seen_advance(o->filter[0], now);
     while (a->done < n && a->status == SEEN_OK) {
         size_t some = n - a->done < PIECE ? n - a->done : PIECE, done;
         bool *before = a->before + a->done, *changed = a->changed + a->done;
-        hash_items(o->filter[0], items + a->done, some, hashes);
-        a->status = add_piece(o, hashes, some, before, &done);
-        for (size_t i = 0; i < done; i++) {
-            changed[i] = window || !before[i];
+        a->status = add_piece(o, items + a->done, some, before, changed, &done);
+        for (size_t i = 0; i < done; i++)
             a->changes += changed[i];
-        }
-        obey_list(o->filter[0], items + a->done, done, before);
         a->done += done;
     }
     statistics.adds += a->done;
@@ -466,7 +522,10 @@ static void replicate_adds(RedisModuleCtx *ctx, RedisModuleString *name,
 static int reply_full(RedisModuleCtx *ctx, const struct object *o,
                       seen_status status)
 {
-    if (status == SEEN_FULL && o->params.fixed)
+    seen_size size;
+    seen_size_of(o->filter[0], &size);
+    bool fixed = o->params.fixed || (o->params.foreign && !size.growth);
+    if (status == SEEN_FULL && fixed)
         return RedisModule_ReplyWithError(ctx,
                                           "ERR non scaling filter is full");
     return reply_status(ctx, status);
@@ -558,11 +617,38 @@ int bf_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 /* ---- About a filter ----------------------------------------------------- */
 
-static int reply_expansion(RedisModuleCtx *ctx, const struct object *o)
+/* Where another system has not counted its items, its bits are. */
+static void size_of(const struct object *o, seen_size *size)
 {
-    return o->params.expansion
-               ? RedisModule_ReplyWithLongLong(ctx, o->params.expansion)
-               : RedisModule_ReplyWithNull(ctx);
+    seen_info info;
+    seen_size_of(o->filter[0], size);
+    if (!o->params.foreign || size->counted) return;
+    seen_info_of(o->filter[0], &info);
+    size->items = info.items;
+}
+
+static int reply_expansion(RedisModuleCtx *ctx, const struct object *o,
+                           const seen_size *size)
+{
+    uint32_t expansion = o->params.foreign ? size->growth : o->params.expansion;
+    return expansion ? RedisModule_ReplyWithLongLong(ctx, expansion)
+                     : RedisModule_ReplyWithNull(ctx);
+}
+
+/* Of another system: its own, where its bytes say it. */
+static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
+{
+    seen_info info = {.fpp = o->params.error};
+    if (o->params.foreign) seen_info_of(o->filter[0], &info);
+    return info.fpp > 0 ? RedisModule_ReplyWithDouble(ctx, info.fpp)
+                        : RedisModule_ReplyWithNull(ctx);
+}
+
+static int reply_dialect(RedisModuleCtx *ctx, const seen_size *size)
+{
+    return size->dialect ? RedisModule_ReplyWithStringBuffer(
+                               ctx, size->dialect, strlen(size->dialect))
+                         : RedisModule_ReplyWithNull(ctx);
 }
 
 static int reply_all(RedisModuleCtx *ctx, const struct object *o,
@@ -574,7 +660,7 @@ static int reply_all(RedisModuleCtx *ctx, const struct object *o,
     reply_pair(ctx, "Number of filters", size->layers);
     reply_pair(ctx, "Number of items inserted", size->items);
     RedisModule_ReplyWithSimpleString(ctx, "Expansion rate");
-    return reply_expansion(ctx, o);
+    return reply_expansion(ctx, o, size);
 }
 
 static int reply_field(RedisModuleCtx *ctx, const struct object *o,
@@ -598,11 +684,12 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
         value = list ? seen_allowlist_count(list) : 0;
     else if (is_word(field, "KEYED"))
         value = o->params.keyed;
-    else if (is_word(field, "EXPANSION") || is_word(field, "ERROR")) {
+    else if (is_word(field, "EXPANSION") || is_word(field, "ERROR") ||
+             is_word(field, "DIALECT")) {
         RedisModule_ReplyWithArray(ctx, 1);
-        return is_word(field, "ERROR")
-                   ? RedisModule_ReplyWithDouble(ctx, o->params.error)
-                   : reply_expansion(ctx, o);
+        return is_word(field, "ERROR")     ? reply_rate(ctx, o)
+               : is_word(field, "DIALECT") ? reply_dialect(ctx, size)
+                                           : reply_expansion(ctx, o, size);
     } else
         return RedisModule_ReplyWithError(ctx, "ERR Invalid information value");
     RedisModule_ReplyWithArray(ctx, 1);
@@ -619,7 +706,7 @@ int bf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
                                    REDISMODULE_READ, &key, &refused);
     if (refused) return REDISMODULE_OK;
     if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
-    seen_size_of(o->filter[0], &size);
+    size_of(o, &size);
     if (argc == 2)
         reply_all(ctx, o, &size);
     else
@@ -637,7 +724,7 @@ int bf_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct object *o = object_open(ctx, &bloom_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
     if (refused) return REDISMODULE_OK;
-    if (o) seen_size_of(o->filter[0], &size);
+    if (o) size_of(o, &size);
     RedisModule_ReplyWithLongLong(ctx, (long long)size.items);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
@@ -645,12 +732,12 @@ int bf_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 int bf_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    return object_scandump(ctx, &bloom_family, argv, argc);
+    return chunk_scandump(ctx, &bloom_family, argv, argc);
 }
 
 int bf_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    return object_loadchunk(ctx, &bloom_family, argv, argc);
+    return chunk_loadchunk(ctx, &bloom_family, argv, argc);
 }
 
 /* ---- Whole filters ------------------------------------------------------ */
@@ -671,13 +758,18 @@ static seen_status merge_one(RedisModuleCtx *ctx, RedisModuleString *name,
 }
 
 static int reply_unlike(RedisModuleCtx *ctx, seen_status status,
-                        RedisModuleString *name)
+                        RedisModuleString *name, bool foreign)
 {
     seen_key text = key_of(name);
     int len = text.len > 64 ? 64 : (int)text.len;
     if (status == SEEN_ABSENT)
         return reply_error(ctx, "ERR not found: %.*s", len,
                            (const char *)text.data);
+    if (status == SEEN_MISMATCH && foreign)
+        return reply_error(ctx,
+                           "ERR %.*s: a filter of another system can be merged "
+                           "only with one of the same scheme and size",
+                           len, (const char *)text.data);
     if (status == SEEN_MISMATCH)
         return reply_error(ctx,
                            "ERR %.*s has other parameters or another secret: "
@@ -685,7 +777,10 @@ static int reply_unlike(RedisModuleCtx *ctx, seen_status status,
                            "BF.RESERVE key LIKE other",
                            len, (const char *)text.data);
     if (status == SEEN_UNSUPPORTED)
-        return RedisModule_ReplyWithError(ctx, "ERR windows cannot be merged");
+        return RedisModule_ReplyWithError(
+            ctx, foreign ? "ERR blocks that answer without looking at their "
+                           "bits cannot be merged"
+                         : "ERR windows cannot be merged");
     return reply_status(ctx, status);
 }
 
@@ -705,7 +800,8 @@ int bf_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     for (; status == SEEN_OK && i < argc; i++)
         status = merge_one(ctx, argv[i], &merged, &refused);
     if (status != SEEN_OK) {
-        if (!refused) reply_unlike(ctx, status, argv[i - 1]);
+        bool foreign = merged && merged->params.foreign;
+        if (!refused) reply_unlike(ctx, status, argv[i - 1], foreign);
         object_free(merged);
     } else {
         void *old = NULL;
@@ -738,7 +834,7 @@ int bf_clear(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         return RedisModule_ReplyWithError(ctx, "ERR not found");
     }
     seen_size_of(o->filter[0], &size);
-    if (size.items) {
+    if (size.items || (size.dialect && !size.counted)) {
         seen_clear(o->filter[0]);
         RedisModule_ReplicateVerbatim(ctx);
         object_changed(ctx, argv[1], "bf.clear");

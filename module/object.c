@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "bytes.h"
+#include "chunks.h"
 #include "reply.h"
 #include "secret.h"
 
@@ -14,8 +15,8 @@
 #define HEADER     96
 #define FLAG_FIXED 1u
 #define FLAG_KEYED 2u
-#define ENCODING   1 /* of the data types: an unsigned (pending?), a string */
-#define MOST_BYTES ((uint64_t)1 << 46)
+#define FLAG_ALIEN 4u
+#define ENCODING   1 /* of the data types: an unsigned (chunks.h), a string */
 
 struct family bloom_family = {
     .name = "BF",
@@ -59,7 +60,7 @@ static void drop_pending(struct object *o)
     if (o->pending)
         o->memory.as.release(&o->memory, o->pending, o->pending_room);
     o->pending = NULL;
-    o->pending_len = o->pending_room = 0;
+    o->pending_len = o->pending_room = 0; /* head stays */
 }
 
 void object_free(struct object *o)
@@ -107,8 +108,7 @@ struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
     return NULL;
 }
 
-/* Room for `len` pending bytes, of `most` that will come. */
-static seen_status pending_room(struct object *o, size_t len, uint64_t most)
+seen_status object_pending_room(struct object *o, size_t len, uint64_t most)
 {
     if (len <= o->pending_room) return SEEN_OK;
     uint64_t more_than_enough = o->pending_room + o->pending_room / 2;
@@ -130,13 +130,15 @@ seen_status object_copy(struct object **copy, const struct object *o)
     struct object *c = object_new(o->family, &o->params);
     if (!c) return SEEN_NOMEM;
     c->deleted = o->deleted;
+    c->refreshes = o->refreshes;
+    c->pending_head = o->pending_head;
     seen_status status = SEEN_OK;
     for (; status == SEEN_OK && c->n < o->n; c->n++) {
         status = seen_copy(&c->filter[c->n], o->filter[c->n], &c->memory.as);
         if (status != SEEN_OK) break;
     }
     if (status == SEEN_OK && o->pending_len) {
-        status = pending_room(c, o->pending_len, o->pending_len);
+        status = object_pending_room(c, o->pending_len, o->pending_len);
         if (status == SEEN_OK) {
             memcpy(c->pending, o->pending, o->pending_len);
             c->pending_len = o->pending_len;
@@ -184,7 +186,9 @@ static void write_header(const struct object *o, size_t len, uint8_t *to)
     memset(to, 0, HEADER);
     memcpy(to, o->family->magic, 8);
     put_le(to + 8, VERSION, 4);
-    put_le(to + 12, (p->fixed ? FLAG_FIXED : 0) | (p->keyed ? FLAG_KEYED : 0),
+    put_le(to + 12,
+           (p->fixed ? FLAG_FIXED : 0) | (p->keyed ? FLAG_KEYED : 0) |
+               (p->foreign ? FLAG_ALIEN : 0),
            4);
     put_le(to + 16, len, 8);
     put_le(to + 24, p->capacity, 8);
@@ -241,6 +245,19 @@ uint64_t object_promised(const struct family *family, const uint8_t *bytes,
     return get_le(bytes + 16, 8);
 }
 
+/* Nothing was asked for: the filter is what its bytes say. */
+static bool foreign_right(const struct params *p)
+{
+    return !p->fixed && !p->keyed && p->error == 0 && p->window_ms == 0 &&
+           p->generations == 0;
+}
+
+static bool own_right(const struct params *p)
+{
+    return p->error > 0 && p->error < 1 && p->capacity > 0 &&
+           p->expansion <= 32768;
+}
+
 static seen_status read_params(const uint8_t *from, struct params *p)
 {
     uint32_t flags = (uint32_t)get_le(from + 12, 4);
@@ -252,11 +269,12 @@ static seen_status read_params(const uint8_t *from, struct params *p)
                          .bucket_size = (uint16_t)get_le(from + 80, 2),
                          .iterations = (uint16_t)get_le(from + 82, 2),
                          .fixed = flags & FLAG_FIXED,
-                         .keyed = flags & FLAG_KEYED};
+                         .keyed = flags & FLAG_KEYED,
+                         .foreign = flags & FLAG_ALIEN};
     memcpy(p->secret, from + 56, 16);
     static const uint8_t none[16];
-    bool right = !(flags & ~(FLAG_FIXED | FLAG_KEYED)) && p->error > 0 &&
-                 p->error < 1 && p->capacity > 0 && p->expansion <= 32768 &&
+    bool right = !(flags & ~(FLAG_FIXED | FLAG_KEYED | FLAG_ALIEN)) &&
+                 (p->foreign ? foreign_right(p) : own_right(p)) &&
                  (p->keyed || !memcmp(p->secret, none, 16)) &&
                  get_le(from + 88, 8) == 0;
     return right ? SEEN_OK : SEEN_CORRUPT;
@@ -268,6 +286,9 @@ static bool fits(const struct family *family, const struct params *p,
 {
     if (facts->keyed != p->keyed || facts->secret_apart != p->keyed)
         return false;
+    if (p->foreign)
+        return facts->plan.kind == SEEN_FOREIGN &&
+               (facts->plan.width > 0) == (family == &cuckoo_family);
     if (family == &cuckoo_family)
         return facts->plan.kind == SEEN_CUCKOO &&
                facts->plan.items == p->capacity;
@@ -278,6 +299,15 @@ static bool fits(const struct family *family, const struct params *p,
     if (p->generations) return false;
     return facts->plan.kind == (p->fixed ? SEEN_BLOCKED : SEEN_SCALABLE) &&
            facts->plan.items == p->capacity;
+}
+
+static void note_foreign(struct object *o)
+{
+    seen_size size;
+    seen_dialect_facts facts;
+    seen_size_of(o->filter[0], &size);
+    o->refreshes = size.dialect && seen_dialect_named(size.dialect, &facts) &&
+                   facts.can & SEEN_REFRESHES;
 }
 
 /* All filters of a chain are like its first, whose plan is *first. */
@@ -294,8 +324,10 @@ static seen_status read_filter(struct object *o, const uint8_t *bytes,
     status =
         seen_load(&o->filter[o->n], bytes, len,
                   o->params.keyed ? o->params.secret : NULL, &o->memory.as);
-    if (status == SEEN_OK) o->n++;
-    return status;
+    if (status != SEEN_OK) return status;
+    o->n++;
+    note_foreign(o);
+    return SEEN_OK;
 }
 
 seen_status object_read(const struct family *family, const uint8_t *bytes,
@@ -307,9 +339,10 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
         return SEEN_CORRUPT;
     if (get_le(bytes + 8, 4) != VERSION) return SEEN_NEWER;
     uint64_t n = get_le(bytes + 84, 4);
-    uint64_t most = family == &bloom_family ? 1 : MOST_FILTERS;
     seen_status status = read_params(bytes, &params);
     if (status != SEEN_OK) return status;
+    uint64_t most =
+        family == &bloom_family || params.foreign ? 1 : MOST_FILTERS;
     if (n < 1 || n > most) return SEEN_CORRUPT;
 
     /* 2. The filters, each as long as it says, and nothing behind them. */
@@ -336,31 +369,40 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
     return SEEN_OK;
 }
 
-/* ---- Chunks ------------------------------------------------------------- */
-
-seen_status object_load_chunk(struct object *o, uint64_t iterator,
-                              const uint8_t *chunk, size_t len,
-                              struct object **complete)
+/* What CF.INFO tells of RedisBloom's cuckoo filters is in their header. */
+static struct params cuckoo_params(const uint8_t *from)
 {
-    *complete = NULL;
-    if (o->n || len == 0 || iterator - 1 < len || iterator == 0 ||
-        iterator - 1 - len != o->pending_len)
-        return SEEN_INVALID;
-    const uint8_t *start = o->pending_len ? o->pending : chunk;
-    uint64_t all = object_promised(o->family, start,
-                                   o->pending_len ? o->pending_len : len);
-    if (all == 0 || all > MOST_BYTES || all - o->pending_len < len)
-        return SEEN_CORRUPT;
+    return (struct params){.foreign = true,
+                           .capacity = get_le(from + 8, 8), /* buckets */
+                           .bucket_size = (uint16_t)get_le(from + 32, 2),
+                           .iterations = (uint16_t)get_le(from + 34, 2),
+                           .expansion = (uint32_t)get_le(from + 36, 2)};
+}
 
-    size_t had = o->pending_len;
-    seen_status status = pending_room(o, had + len, all);
-    if (status != SEEN_OK) return status;
-    memcpy(o->pending + had, chunk, len);
-    o->pending_len = had + len;
-    if (o->pending_len < all) return SEEN_OK;
-    status = object_read(o->family, o->pending, o->pending_len, complete);
-    if (status != SEEN_OK) o->pending_len = had;
-    return status;
+seen_status object_import(const struct family *family, const char *dialect,
+                          const seen_spec *spec, seen_key bytes,
+                          struct object **out, const char **problem)
+{
+    bool cuckoo = family == &cuckoo_family;
+    *problem = seen_import_problem(dialect, spec, bytes.data, bytes.len);
+    if (*problem) return SEEN_CORRUPT;
+    struct params params = {.foreign = true};
+    if (cuckoo) params = cuckoo_params(bytes.data);
+    struct object *o = object_new(family, &params);
+    if (!o) return SEEN_NOMEM;
+    seen_spec with = *spec;
+    with.allocator = &o->memory.as;
+    seen_status status =
+        seen_import(&o->filter[0], dialect, &with, bytes.data, bytes.len);
+    if (status != SEEN_OK) {
+        object_free(o);
+        return status;
+    }
+    o->n = 1;
+    note_foreign(o);
+    if (cuckoo) o->deleted = get_le((const uint8_t *)bytes.data + 16, 8);
+    *out = o;
+    return SEEN_OK;
 }
 
 /* ---- The data type ------------------------------------------------------ */
@@ -373,28 +415,9 @@ static void rdb_save(RedisModuleIO *io, void *value)
     size_t len;
     uint8_t *mine;
     const uint8_t *bytes = all_bytes(o, &len, &mine);
-    RedisModule_SaveUnsigned(io, o->n == 0);
+    RedisModule_SaveUnsigned(io, chunk_form(o));
     RedisModule_SaveStringBuffer(io, (const char *)bytes, len);
     RedisModule_Free(mine);
-}
-
-/* What has arrived so far is judged when the rest has. */
-static seen_status read_pending(const struct family *family,
-                                const uint8_t *bytes, size_t len,
-                                struct object **o)
-{
-    uint64_t all = object_promised(family, bytes, len);
-    if (all <= len || all > MOST_BYTES) return SEEN_CORRUPT;
-    *o = object_new(family, &(struct params){0});
-    if (!*o) return SEEN_NOMEM;
-    seen_status status = pending_room(*o, len, all);
-    if (status == SEEN_OK) {
-        memcpy((*o)->pending, bytes, len);
-        (*o)->pending_len = len;
-    } else {
-        object_free(*o);
-    }
-    return status;
 }
 
 static void *rdb_load(const struct family *family, RedisModuleIO *io,
@@ -409,14 +432,15 @@ static void *rdb_load(const struct family *family, RedisModuleIO *io,
                                family->name, encoding, ENCODING);
         return NULL;
     }
-    uint64_t pending = RedisModule_LoadUnsigned(io);
+    uint64_t form = RedisModule_LoadUnsigned(io);
     char *bytes = RedisModule_IsIOError(io)
                       ? NULL
                       : RedisModule_LoadStringBuffer(io, &len);
     seen_status status = SEEN_CORRUPT;
-    if (bytes && !RedisModule_IsIOError(io) && pending <= 1)
-        status = pending ? read_pending(family, (const uint8_t *)bytes, len, &o)
-                         : object_read(family, (const uint8_t *)bytes, len, &o);
+    if (bytes && !RedisModule_IsIOError(io))
+        status = form ? chunk_read_pending(family, form, (const uint8_t *)bytes,
+                                           len, &o)
+                      : object_read(family, (const uint8_t *)bytes, len, &o);
     if (bytes) RedisModule_Free(bytes);
     if (status == SEEN_OK) return o;
     RedisModule_LogIOError(io, "warning", "seen: a %s key cannot be loaded: %s",
@@ -441,12 +465,7 @@ static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
     size_t len;
     uint8_t *mine;
     const uint8_t *bytes = all_bytes(o, &len, &mine);
-    for (size_t at = 0; at < len;) {
-        size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
-        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
-                            (long long)(1 + at + some), bytes + at, some);
-        at += some;
-    }
+    chunk_emit(io, key, o, bytes, len);
     RedisModule_Free(mine);
 }
 
@@ -549,12 +568,17 @@ struct object *object_open(RedisModuleCtx *ctx, const struct family *family,
                   refused);
 }
 
+void item_keys(RedisModuleString **items, size_t n, seen_key *keys)
+{
+    for (size_t i = 0; i < n; i++)
+        keys[i] = key_of(items[i]);
+}
+
 void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
                 seen_hash *hashes)
 {
     seen_key keys[PIECE];
-    for (size_t i = 0; i < n; i++)
-        keys[i] = key_of(items[i]);
+    item_keys(items, n, keys);
     seen_hash_many(f, keys, n, hashes);
 }
 
@@ -586,104 +610,4 @@ int object_exists(RedisModuleCtx *ctx, const struct family *family,
     }
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
-}
-
-int object_scandump(RedisModuleCtx *ctx, const struct family *family,
-                    RedisModuleString **argv, int argc)
-{
-    RedisModuleKey *key;
-    bool refused;
-    long long iterator;
-    if (argc != 3) return RedisModule_WrongArity(ctx);
-    if (!to_number(argv[2], 0, INT64_MAX, &iterator))
-        return RedisModule_ReplyWithError(
-            ctx, "ERR Second argument must be numeric");
-    struct object *o =
-        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
-
-    size_t len = object_saved_size(o);
-    size_t at = iterator ? (size_t)iterator - 1 : 0;
-    if (at > len) {
-        RedisModule_CloseKey(key);
-        return reply_error(ctx,
-                           "ERR iterator %lld: expected 0, or what the last "
-                           "SCANDUMP of this filter gave",
-                           iterator);
-    }
-    size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
-    uint8_t *bytes = some ? object_save(o, &len) : NULL;
-    if (some && !bytes) {
-        RedisModule_CloseKey(key);
-        return reply_status(ctx, SEEN_NOMEM);
-    }
-    RedisModule_ReplyWithArray(ctx, 2);
-    RedisModule_ReplyWithLongLong(ctx, some ? (long long)(1 + at + some) : 0);
-    RedisModule_ReplyWithStringBuffer(ctx, some ? (const char *)bytes + at : "",
-                                      some);
-    if (bytes) RedisModule_Free(bytes);
-    RedisModule_CloseKey(key);
-    return REDISMODULE_OK;
-}
-
-/* Chunk number one makes a key or starts one anew, the others add to it. */
-static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
-                              struct object *o, uint64_t iterator,
-                              seen_key chunk)
-{
-    struct object *fresh = NULL, *complete = NULL;
-    void *old = NULL;
-    if (iterator - 1 == chunk.len) {
-        fresh = object_new(family, &(struct params){0});
-        if (!fresh) return SEEN_NOMEM;
-    } else if (!o) {
-        return SEEN_ABSENT;
-    }
-    seen_status status = object_load_chunk(fresh ? fresh : o, iterator,
-                                           chunk.data, chunk.len, &complete);
-    struct object *now = complete ? complete : fresh;
-    if (status != SEEN_OK || !now) {
-        object_free(fresh);
-        return status;
-    }
-    if (o) {
-        RedisModule_ModuleTypeReplaceValue(key, family->type, now, &old);
-        object_free(old);
-    } else {
-        RedisModule_ModuleTypeSetValue(key, family->type, now);
-    }
-    if (complete) object_free(fresh);
-    return SEEN_OK;
-}
-
-int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
-                     RedisModuleString **argv, int argc)
-{
-    RedisModuleKey *key;
-    bool refused;
-    long long iterator;
-    if (argc != 4) return RedisModule_WrongArity(ctx);
-    if (!to_number(argv[2], 1, INT64_MAX, &iterator))
-        return RedisModule_ReplyWithError(
-            ctx, "ERR Second argument must be numeric");
-    struct object *o =
-        object_open_any(ctx, family, argv[1],
-                        REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    seen_status status =
-        load_chunk(key, family, o, (uint64_t)iterator, key_of(argv[3]));
-    RedisModule_CloseKey(key);
-    if (status == SEEN_INVALID || status == SEEN_ABSENT)
-        return RedisModule_ReplyWithError(
-            ctx, "ERR received bad data: chunks must come in the order of "
-                 "SCANDUMP, each with the iterator that came with it");
-    if (status == SEEN_NOMEM) return reply_status(ctx, status);
-    if (status != SEEN_OK)
-        return reply_error(ctx, "ERR received bad data: %s",
-                           seen_strerror(status));
-    RedisModule_ReplicateVerbatim(ctx);
-    object_changed(ctx, argv[1],
-                   family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");
-    return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }

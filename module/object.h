@@ -3,15 +3,18 @@
  *
  *     BF   one filter: scalable, or blocked (NONSCALING), or a window
  *     CF   a chain of equal cuckoo filters, the newest last
+ *     both one filter of another system (cmd_import.c), asked by the bytes of
+ *          its items, because its hashes are its own
  *
- * Everything that concerns the whole (RDB, AOF, DUMP, COPY, digests, chunks) is
- * the same for both and lives here; commands live in cmd_filter.c and
+ * Everything that concerns the whole (RDB, AOF, DUMP, COPY, digests) is the same
+ * for all and lives here, chunks in chunks.h, commands in cmd_filter.c and
  * cmd_cuckoo.c. An object is saved in one form only, its bytes:
  *
  *     offset  size  field
  *     0       8     magic: 89 53 45 45 4e 42 46 1a (BF), ... 43 46 1a (CF)
  *     8       4     version: 1
- *     12      4     flags: 1 NONSCALING, 2 keyed
+ *     12      4     flags: 1 NONSCALING, 2 keyed, 4 of another system: then what
+ *                   was asked for is 0, but for the buckets of CF
  *     16      8     length of all this
  *     24      8     capacity asked for
  *     32      8     error asked for: IEEE 754 double
@@ -29,13 +32,8 @@
  *
  * The same bytes go into RDB files and DUMP payloads, into digests, and cut into
  * chunks, into SCANDUMP replies and rewritten AOF files. So there is one reader
- * of bytes from outside, object_read().
- *
- * Chunks. Iterator i of SCANDUMP stands for the i - 1 bytes before it. Whoever
- * sends LOADCHUNK the pairs (iterator, chunk) as they came has sent the bytes in
- * order; the first chunk says how many there are. Until they are complete the
- * key holds `pending` bytes and no filter, and answers no question: a filter
- * that is half there would say "never" wrongly.
+ * of our bytes from outside, object_read(); those of other systems are read by
+ * the library, object_import().
  */
 #ifndef SEEN_MODULE_OBJECT_H
 #define SEEN_MODULE_OBJECT_H
@@ -46,7 +44,7 @@
 #include "redis_api.h"
 
 #define MOST_FILTERS 16
-#define CHUNK_BYTES  ((size_t)16 << 20)
+#define MOST_BYTES   ((uint64_t)1 << 46)
 #define PIECE        256 /* items that are hashed together */
 
 /* What was asked for when it was made. */
@@ -60,6 +58,7 @@ struct params {
     uint16_t bucket_size, iterations; /* CF: told again, not obeyed */
     bool keyed;
     uint8_t secret[16];
+    bool foreign; /* the filter is one of another system */
 };
 
 /* BF or CF. */
@@ -79,8 +78,10 @@ struct object {
     uint64_t deleted;
     uint32_t n; /* 0: pending */
     seen_filter *filter[MOST_FILTERS];
+    bool refreshes; /* of another system, and every add may change it */
+    /* What has come of it in chunks; `head`: see chunks.h. */
     uint8_t *pending;
-    size_t pending_len, pending_room;
+    size_t pending_len, pending_room, pending_head;
 };
 
 /* Data types of all families; REDISMODULE_ERR: the log says why. */
@@ -101,6 +102,15 @@ struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
                            struct params *params, bool has_secret,
                            seen_spec (*spec_of)(const struct params *));
 
+/* A filter of another system. The spec has what its bytes do not say. If this
+ * fails, *problem says what is wrong with the bytes; NULL: the status says it. */
+seen_status object_import(const struct family *family, const char *dialect,
+                          const seen_spec *spec, seen_key bytes,
+                          struct object **o, const char **problem);
+
+/* Room for `len` pending bytes, of `most` that will come. */
+seen_status object_pending_room(struct object *o, size_t len, uint64_t most);
+
 /* Bytes of this object and everything in it. */
 size_t object_bytes(const struct object *o);
 
@@ -111,14 +121,6 @@ size_t object_saved_size(const struct object *o);
 uint8_t *object_save(const struct object *o, size_t *len);
 seen_status object_read(const struct family *family, const uint8_t *bytes,
                         size_t len, struct object **o);
-
-/* Put the chunk before `iterator` at the end of what is pending. If that makes
- * the bytes complete, *complete is the object they are of, otherwise NULL.
- * SEEN_INVALID: it does not belong there. SEEN_CORRUPT and others: the bytes are
- * wrong. On an error nothing has changed. */
-seen_status object_load_chunk(struct object *o, uint64_t iterator,
-                              const uint8_t *chunk, size_t len,
-                              struct object **complete);
 
 /* How long the whole will be, by its first bytes; 0: they do not say. */
 uint64_t object_promised(const struct family *family, const uint8_t *bytes,
@@ -137,11 +139,6 @@ struct object *object_open_any(RedisModuleCtx *ctx, const struct family *family,
                                RedisModuleString *name, int mode,
                                RedisModuleKey **key, bool *refused);
 
-int object_scandump(RedisModuleCtx *ctx, const struct family *family,
-                    RedisModuleString **argv, int argc);
-int object_loadchunk(RedisModuleCtx *ctx, const struct family *family,
-                     RedisModuleString **argv, int argc);
-
 /* EXISTS and MEXISTS: `ask` answers for at most PIECE items at a time. */
 int object_exists(RedisModuleCtx *ctx, const struct family *family,
                   RedisModuleString **argv, int argc, bool many,
@@ -149,6 +146,7 @@ int object_exists(RedisModuleCtx *ctx, const struct family *family,
                               size_t n, bool *answers));
 
 /* At most PIECE items. */
+void item_keys(RedisModuleString **items, size_t n, seen_key *keys);
 void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
                 seen_hash *hashes);
 

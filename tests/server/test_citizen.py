@@ -10,7 +10,7 @@ from lib import Error, Server, refused, run, same, true, wait_for
 OTHER_BF = os.path.abspath(sys.argv[3])  # a module that has BF.ADD already
 
 WRITES = ("reserve add madd insert addnx insertnx loadchunk merge clear allow del compact "
-          "mark take markp takep forget import").split()
+          "mark take markp takep forget import load").split()
 
 
 def commands():

@@ -4,6 +4,7 @@ import random
 import struct
 
 from lib import SCALE, SEED, Error, Server, run, same, true
+from vectors import Vector, redisbloom_chunks
 
 WORDS = ["", "0", "-1", "1", "2", "nan", "inf", "-inf", "-0", "1e-300", "1e300", "0.5",
          "0.01", "9223372036854775807", "9223372036854775808", "18446744073709551616",
@@ -11,7 +12,8 @@ WORDS = ["", "0", "-1", "1", "2", "nan", "inf", "-inf", "-0", "1e-300", "1e300",
          "ITEMS", "NOCREATE", "CAPACITY", "ERROR", "EXPANSION", "NONSCALING", "WINDOW",
          "GENERATIONS", "TTL", "LIKE", "SECRET", "AT", "ALWAYS", "NEVER", "REMOVE",
          "BUCKETSIZE", "MAXITERATIONS", "POLICY", "COUNT", "LIMIT", "REPLACE", "items=5,ttl=1d", "items=x", "default",
-         "none", "0" * 32, "key", "other", "string", "nothing"]
+         "none", "0" * 32, "key", "other", "string", "nothing", "DIALECT", "gozero", "leveldb",
+         "redisbloom-cf", "BITS", "HASHES"]
 
 COMMANDS = ["BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS",
             "BF.INFO", "BF.CARD", "BF.SCANDUMP", "BF.LOADCHUNK", "BF.MERGE", "BF.CLEAR",
@@ -19,7 +21,7 @@ COMMANDS = ["BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEX
             "CF.EXISTS", "CF.MEXISTS", "CF.DEL", "CF.COUNT", "CF.INFO", "CF.COMPACT",
             "CF.SCANDUMP", "CF.LOADCHUNK", "SEEN.MARK", "SEEN.FRESH", "SEEN.TAKE", "SEEN.CHECK", "SEEN.MARKP",
             "SEEN.FRESHP", "SEEN.TAKEP", "SEEN.FORGET", "SEEN.MERGE", "SEEN.EXPORT",
-            "SEEN.IMPORT", "SEEN.INFO", "SEEN.POLICY"]
+            "SEEN.IMPORT", "SEEN.INFO", "SEEN.POLICY", "BF.IMPORT", "CF.IMPORT", "BF.LOAD"]
 
 # What makes a value `v` of each sort.
 VALUES = {
@@ -34,6 +36,10 @@ VALUES = {
     "XP": [("SEEN.MARK", "v", "a", "b", "c")],
     "XP large": [("SEEN.MARK", "v", *["i%d" % i for i in range(2500)])],
     "BF listed": [("BF.ADD", "v", "a"), ("BF.ALLOW", "v", "b", "c")],
+    "BF of RedisBloom": [Vector("redisbloom-scaling").command("v"), ("BF.ADD", "v", "a")],
+    "BF of go-zero": [Vector("gozero").command("v")],
+    "BF of a list": [Vector("exposure-list").command("v")],
+    "CF of RedisBloom": [Vector("redisbloom-cf-expanded").command("v")],
 }
 
 
@@ -153,6 +159,51 @@ def corrupt_chunks(module):
         print("     %d chunks, %d accepted" % (total, accepted))
 
 
+def corrupt_imports(module):
+    """Bytes of other systems, whole and in RedisBloom's chunks; keys half loaded."""
+    rng = random.Random(SEED + 4)
+    with Server(module, options=["--loglevel", "warning"]) as server:
+        r = server.client()
+        accepted = total = 0
+        for name in ("redisbloom-scaling", "redisbloom-2.0", "redisbloom-cf-expanded",
+                     "valkey-bloom", "gozero", "leveldb-small", "exposure-list", "guava",
+                     "dcso-cli", "bits-and-blooms-json", "parquet", "rocksdb-small"):
+            v = Vector(name)
+            whole = v.bytes
+            for _ in range(80 * SCALE):
+                # The beginning is where the numbers are.
+                at = rng.choice((32, 256, len(whole)))
+                v.bytes = spoil(rng, whole[:at]) + whole[at:]
+                commands = [v.command("bad")]
+                if name == "valkey-bloom":
+                    commands.append(("BF.LOAD", "bad", v.bytes))
+                if name.startswith("redisbloom"):
+                    v.bytes = v.bytes.ljust(64, b"\0")
+                    commands = [(v.family + ".LOADCHUNK", "bad", str(i), c)
+                                for i, c in redisbloom_chunks(v, rng.choice((300, 1 << 20)))]
+                replies = r.many([("DEL", "bad")] + commands)
+                total += 1
+                if not all(isinstance(x, Error) for x in replies[1:]):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+            true(server.alive(), "alive after %s" % name)
+        # What is saved of a filter that is not complete.
+        for name in ("redisbloom-scaling", "redisbloom-cf-expanded"):
+            v = Vector(name)
+            for i, c in redisbloom_chunks(v, 500)[:2]:
+                r(v.family + ".LOADCHUNK", "half " + name, str(i), c)
+            payload = r("DUMP", "half " + name)
+            for _ in range(150 * SCALE):
+                bad = seal(payload[:10] + spoil(rng, payload[10:60]) + payload[60:])
+                total += 1
+                reply = r.many([("RESTORE", "bad", "0", bad, "REPLACE")])[0]
+                if not isinstance(reply, Error):
+                    accepted += 1
+                    r.many(works(r, "bad"))
+            true(server.alive(), "alive after a half of %s" % name)
+        print("     %d imports, %d accepted" % (total, accepted))
+
+
 def corrupt_envelopes(module):
     rng = random.Random(SEED + 3)
     with Server(module, options=["--loglevel", "warning"]) as server:
@@ -202,4 +253,4 @@ def any_arguments(module):
         print("     %d argument lists, %d errors" % (total, errors))
 
 
-run([corrupt_payloads, corrupt_chunks, corrupt_envelopes, any_arguments])
+run([corrupt_payloads, corrupt_chunks, corrupt_imports, corrupt_envelopes, any_arguments])

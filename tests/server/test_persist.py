@@ -8,6 +8,7 @@ import sys
 import time
 
 from lib import SCALE, SEED, Error, Server, run, same, true, wait_for
+from vectors import Vector, redisbloom_chunks
 
 CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
 OPTIONS = ["--appendonly", "yes", "--appendfsync", "no", "--repl-ping-replica-period",
@@ -102,7 +103,34 @@ CF = [
     ("CF.COMPACT", "c4"),
 ]
 
-ALL = BF + CF + XP
+# Filters of other systems.
+OTHERS = [
+    *[Vector(name).command(name) for name in (
+        "redisbloom-scaling", "redisbloom-nonscaling", "redisbloom-2.0", "redisbloom-cf",
+        "redisbloom-cf-expanded", "gozero", "leveldb", "exposure-list", "guava", "dcso",
+        "bits-and-blooms-json", "parquet", "rocksdb")],
+    *[("BF.LOADCHUNK", "chunks", str(i), c)
+      for i, c in redisbloom_chunks(Vector("redisbloom-scaling"), 500)],
+    *[("CF.LOADCHUNK", "cf-chunks", str(i), c)
+      for i, c in redisbloom_chunks(Vector("redisbloom-cf-expanded"), 900)],
+    ("BF.LOAD", "valkey", Vector("valkey-bloom").bytes),
+    *[("BF.MADD", name, *items(200, "more")) for name in (
+        "redisbloom-scaling", "redisbloom-2.0", "chunks", "valkey", "gozero", "exposure-list",
+        "guava", "dcso", "bits-and-blooms-json", "parquet", "rocksdb", "leveldb")],
+    ("BF.MADD", "exposure-list", *items(2500, "many")),  # the oldest part goes
+    ("BF.ADD", "exposure-list", "many1"),
+    ("BF.MADD", "redisbloom-nonscaling", *items(200, "more")),  # which is full on the way
+    ("BF.ALLOW", "valkey", "ALWAYS", "ITEMS", "front"),
+    ("BF.ADD", "valkey", "front"),  # "already there", says the list; the bits change
+    ("BF.MERGE", "merged-others", "redisbloom-scaling"),
+    ("BF.CLEAR", "gozero"),
+    ("BF.CLEAR", "chunks"),
+    ("CF.INSERT", "redisbloom-cf-expanded", "ITEMS", *items(2000)),
+    ("CF.DEL", "redisbloom-cf-expanded", "i7"),
+    ("CF.ADDNX", "redisbloom-cf", "new"),
+]
+
+ALL = BF + CF + XP + OTHERS
 
 # What changes nothing, in the state that the commands above leave.
 IDLE = [
@@ -131,12 +159,22 @@ IDLE = [
     ("SEEN.MERGE", "u4", "u4"),
     ("SEEN.EXPORT", "u"),
     ("SEEN.INFO", "u"),
+    ("BF.MADD", "redisbloom-scaling", *items(200, "more")),
+    ("BF.MADD", "guava", *items(200, "more")),
+    ("BF.MADD", "valkey", "front", *items(200, "more")),
+    ("BF.CLEAR", "gozero"),
+    ("BF.CARD", "leveldb"),
+    ("BF.INFO", "exposure-list"),
+    ("BF.SCANDUMP", "valkey", "0"),
+    ("CF.ADDNX", "redisbloom-cf", "new"),
+    ("CF.COMPACT", "redisbloom-cf-expanded"),
 ]
 
 
 def ready(client, command):
     """A command with `@export KEY` replaced by what SEEN.EXPORT gives."""
-    return [client("SEEN.EXPORT", a[8:]) if a.startswith("@export ") else a for a in command]
+    return [client("SEEN.EXPORT", a[8:]) if isinstance(a, str) and a.startswith("@export ") else a
+            for a in command]
 
 
 class Pair:
@@ -296,7 +334,7 @@ def random_commands(module):
                     add = {"BF": ["BF.MADD", key], "CF": ["CF.INSERT", key, "ITEMS"],
                            "SE": ["SEEN.MARK", key]}[name[:2]]
                     command = add + items(rng.randint(1, 300), "r")
-                pair.p.many([[a if not a.startswith("@") else "" for a in command]])
+                pair.p.many([ready(pair.p, command)])
             pair.settle()
             same(pair.digest(pair.r), pair.digest(), "replica, round %d" % round_)
             check_files(pair, "round %d" % round_)

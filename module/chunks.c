@@ -1,0 +1,280 @@
+/* chunks.c - see chunks.h. */
+#include "chunks.h"
+
+#include "arguments.h"
+#include "bytes.h"
+#include "reply.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)16 << 20)
+#define MOST_LINKS  64 /* that the library reads */
+
+/* ---- RedisBloom's headers ----------------------------------------------- */
+
+/* BF: three ages of them, told apart by their length. */
+static uint64_t bloom_data(const uint8_t *head, size_t len)
+{
+    static const struct {
+        size_t start, link;
+    } ages[] = {{16, 49}, {20, 49}, {20, 53}};
+    uint64_t links = len < 16 ? 0 : get_le(head + 8, 4), sum = 0;
+    size_t age = 0;
+    if (links == 0 || links > MOST_LINKS) return 0;
+    while (age < 3 && len != ages[age].start + links * ages[age].link)
+        age++;
+    if (age == 3) return 0;
+    for (uint64_t i = 0; i < links; i++) {
+        uint64_t bytes = get_le(head + ages[age].start + i * ages[age].link, 8);
+        if (bytes == 0 || bytes > MOST_BYTES - sum) return 0;
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* CF: each sub-filter has `expansion` times the buckets of the one before. */
+static uint64_t cuckoo_data(const uint8_t *head, size_t len)
+{
+    if (len != 38 && len != 46) return 0;
+    uint64_t buckets = get_le(head + 8, 8), n = get_le(head + 24, 8), sum = 0;
+    uint64_t slots = get_le(head + 32, 2), expansion = get_le(head + 36, 2);
+    if (n == 0 || n > MOST_LINKS || slots == 0) return 0;
+    for (; n > 0; n--) {
+        if (buckets == 0 || buckets > MOST_BYTES ||
+            buckets * slots > MOST_BYTES - sum)
+            return 0;
+        sum += buckets * slots;
+        buckets *= expansion;
+    }
+    return sum;
+}
+
+/* How many bytes follow RedisBloom's header; 0: it is none. */
+static uint64_t data_behind(const struct family *family, const uint8_t *head,
+                            size_t len)
+{
+    return family == &bloom_family ? bloom_data(head, len)
+                                   : cuckoo_data(head, len);
+}
+
+/* ---- Pending bytes ------------------------------------------------------ */
+
+/* How many bytes there will be, by the first `len`, of which `head` are
+ * RedisBloom's header; 0: they do not say. */
+static uint64_t promised(const struct family *family, const uint8_t *bytes,
+                         size_t len, size_t head)
+{
+    if (!head) return object_promised(family, bytes, len);
+    uint64_t data = head <= len ? data_behind(family, bytes, head) : 0;
+    return data ? head + data : 0;
+}
+
+uint64_t chunk_form(const struct object *o)
+{
+    return o->n ? 0 : o->pending_head ? o->pending_head : 1;
+}
+
+/* What has arrived so far is judged when the rest has. */
+seen_status chunk_read_pending(const struct family *family, uint64_t form,
+                               const uint8_t *bytes, size_t len,
+                               struct object **out)
+{
+    size_t head = form > 1 && form <= len ? (size_t)form : 0;
+    if (form > 1 && !head) return SEEN_CORRUPT;
+    uint64_t all = promised(family, bytes, len, head);
+    if (all <= len || all > MOST_BYTES) return SEEN_CORRUPT;
+    struct object *o = object_new(family, &(struct params){0});
+    if (!o) return SEEN_NOMEM;
+    seen_status status = object_pending_room(o, len, all);
+    if (status != SEEN_OK) {
+        object_free(o);
+        return status;
+    }
+    memcpy(o->pending, bytes, len);
+    o->pending_len = len;
+    o->pending_head = head;
+    *out = o;
+    return SEEN_OK;
+}
+
+/* The object that complete bytes are of. */
+static seen_status read_all(const struct object *o, struct object **complete,
+                            const char **problem)
+{
+    seen_key bytes = {o->pending, o->pending_len};
+    if (!o->pending_head)
+        return object_read(o->family, o->pending, o->pending_len, complete);
+    return object_import(
+        o->family, o->family == &bloom_family ? "redisbloom" : "redisbloom-cf",
+        &(seen_spec){0}, bytes, complete, problem);
+}
+
+/* Put a chunk at the end of what is pending. If that makes the bytes complete,
+ * *complete is the object they are of. On an error nothing has changed. */
+static seen_status append(struct object *o, seen_key chunk,
+                          struct object **complete, const char **problem)
+{
+    size_t had = o->pending_len;
+    const uint8_t *start = had ? o->pending : chunk.data;
+    uint64_t all =
+        promised(o->family, start, had ? had : chunk.len, o->pending_head);
+    if (all == 0 || all > MOST_BYTES || all - had < chunk.len)
+        return SEEN_CORRUPT;
+    seen_status status = object_pending_room(o, had + chunk.len, all);
+    if (status != SEEN_OK) return status;
+    memcpy(o->pending + had, chunk.data, chunk.len);
+    o->pending_len = had + chunk.len;
+    if (o->pending_len < all) return SEEN_OK;
+    status = read_all(o, complete, problem);
+    if (status != SEEN_OK) o->pending_len = had;
+    return status;
+}
+
+/* ---- LOADCHUNK ---------------------------------------------------------- */
+
+/* Does this chunk begin a filter? RedisBloom's has iterator 1, ours the first
+ * that it can have, unless RedisBloom's bits are what is waited for. */
+static bool begins(const struct object *o, uint64_t iterator, size_t len)
+{
+    if (iterator == 1) return true;
+    bool waiting = o && !o->n && o->pending_head;
+    return iterator - 1 == len && !waiting;
+}
+
+/* Does it belong where the bytes so far end? */
+static bool follows(const struct object *o, uint64_t iterator, size_t len)
+{
+    return o && !o->n && iterator - 1 >= len &&
+           iterator - 1 - len == o->pending_len - o->pending_head;
+}
+
+/* The first chunk makes a key or starts one anew, the others add to it. */
+static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
+                              struct object *o, uint64_t iterator,
+                              seen_key chunk, const char **problem)
+{
+    struct object *fresh = NULL, *complete = NULL;
+    void *old = NULL;
+    if (chunk.len == 0) return SEEN_INVALID;
+    if (begins(o, iterator, chunk.len)) {
+        fresh = object_new(family, &(struct params){0});
+        if (!fresh) return SEEN_NOMEM;
+        fresh->pending_head = iterator == 1 ? chunk.len : 0;
+    } else if (!follows(o, iterator, chunk.len)) {
+        return SEEN_INVALID;
+    }
+    seen_status status = append(fresh ? fresh : o, chunk, &complete, problem);
+    struct object *now = complete ? complete : fresh;
+    if (status != SEEN_OK || !now) {
+        object_free(fresh);
+        return status;
+    }
+    if (o) {
+        RedisModule_ModuleTypeReplaceValue(key, family->type, now, &old);
+        object_free(old);
+    } else {
+        RedisModule_ModuleTypeSetValue(key, family->type, now);
+    }
+    if (complete) object_free(fresh);
+    return SEEN_OK;
+}
+
+static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
+                     const char *problem)
+{
+    if (status == SEEN_NOMEM) return reply_status(ctx, status);
+    if (status == SEEN_INVALID)
+        return RedisModule_ReplyWithError(
+            ctx, "ERR received bad data: chunks must come in the order of "
+                 "SCANDUMP, each with the iterator that came with it");
+    if (head)
+        return RedisModule_ReplyWithError(
+            ctx, "ERR received bad data: a chunk with iterator 1 is the header "
+                 "of RedisBloom's SCANDUMP, and this is none");
+    return reply_error(ctx, "ERR received bad data: %s%s",
+                       problem ? "the filter " : "",
+                       problem ? problem : seen_strerror(status));
+}
+
+int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
+                    RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key;
+    bool refused;
+    long long iterator;
+    const char *problem = NULL;
+    if (argc != 4) return RedisModule_WrongArity(ctx);
+    if (!to_number(argv[2], 1, INT64_MAX, &iterator))
+        return RedisModule_ReplyWithError(
+            ctx, "ERR Second argument must be numeric");
+    struct object *o =
+        object_open_any(ctx, family, argv[1],
+                        REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    seen_status status = load_chunk(key, family, o, (uint64_t)iterator,
+                                    key_of(argv[3]), &problem);
+    RedisModule_CloseKey(key);
+    if (status != SEEN_OK)
+        return reply_bad(ctx, status, iterator == 1, problem);
+    RedisModule_ReplicateVerbatim(ctx);
+    object_changed(ctx, argv[1],
+                   family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+void chunk_emit(RedisModuleIO *io, RedisModuleString *key,
+                const struct object *o, const uint8_t *bytes, size_t len)
+{
+    size_t head = o->n ? 0 : o->pending_head;
+    if (head)
+        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
+                            (long long)1, bytes, head);
+    for (size_t at = head; at < len;) {
+        size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
+        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
+                            (long long)(1 + at - head + some), bytes + at,
+                            some);
+        at += some;
+    }
+}
+
+/* ---- SCANDUMP ----------------------------------------------------------- */
+
+int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
+                   RedisModuleString **argv, int argc)
+{
+    RedisModuleKey *key;
+    bool refused;
+    long long iterator;
+    if (argc != 3) return RedisModule_WrongArity(ctx);
+    if (!to_number(argv[2], 0, INT64_MAX, &iterator))
+        return RedisModule_ReplyWithError(
+            ctx, "ERR Second argument must be numeric");
+    struct object *o =
+        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
+
+    size_t len = object_saved_size(o);
+    size_t at = iterator ? (size_t)iterator - 1 : 0;
+    if (at > len) {
+        RedisModule_CloseKey(key);
+        return reply_error(ctx,
+                           "ERR iterator %lld: expected 0, or what the last "
+                           "SCANDUMP of this filter gave",
+                           iterator);
+    }
+    size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
+    uint8_t *bytes = some ? object_save(o, &len) : NULL;
+    if (some && !bytes) {
+        RedisModule_CloseKey(key);
+        return reply_status(ctx, SEEN_NOMEM);
+    }
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithLongLong(ctx, some ? (long long)(1 + at + some) : 0);
+    RedisModule_ReplyWithStringBuffer(ctx, some ? (const char *)bytes + at : "",
+                                      some);
+    if (bytes) RedisModule_Free(bytes);
+    RedisModule_CloseKey(key);
+    return REDISMODULE_OK;
+}
