@@ -98,6 +98,10 @@ SEEN_API seen_status seen_exposure_take(seen_exposure *x, seen_record record,
                                         size_t count, size_t *taken,
                                         seen_record *result);
 
+/* How many generations have left records in marks and takes through x so far:
+ * too old, or the oldest of too many. */
+SEEN_API uint64_t seen_exposure_dropped(const seen_exposure *x);
+
 /* Take items out again, from all generations. Another item with the same
  * fingerprint goes with it: policy.fpp is how often that happens. */
 SEEN_API seen_status seen_exposure_forget(seen_exposure *x, seen_record record,

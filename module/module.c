@@ -10,6 +10,7 @@
 #include "exposure.h"
 #include "memory.h"
 #include "object.h"
+#include "policy.h"
 #include "secret.h"
 
 #include "seen.h"
@@ -129,6 +130,8 @@ static void info(RedisModuleInfoCtx *ctx, int for_crash)
     RedisModule_InfoAddFieldULongLong(ctx, "adds", statistics.adds);
     RedisModule_InfoAddFieldULongLong(ctx, "checks", statistics.checks);
     RedisModule_InfoAddFieldULongLong(ctx, "hits", statistics.hits);
+    RedisModule_InfoAddFieldULongLong(ctx, "evicted_generations",
+                                      policy_dropped());
     RedisModule_InfoAddFieldCString(ctx, "keyed",
                                     exposure_keyed ? "yes" : "no");
     RedisModule_InfoAddFieldCString(ctx, "filters_keyed",

@@ -16,6 +16,7 @@
 static struct policy policies[MOST_POLICIES];
 static size_t count;
 static uint64_t clock_;
+static uint64_t dropped; /* by policies that are gone */
 
 /* ---- Room to work in; belongs to no key ---------------------------------- */
 
@@ -130,6 +131,7 @@ static struct policy *put(struct policy *p, const char *name, const char *text,
         *problem = "fewer policies: 32 have names";
         return NULL;
     }
+    dropped += seen_exposure_dropped(p->x);
     seen_exposure_free(p->x);
     *p = (struct policy){.policy = policy, .used = ++clock_};
     snprintf(p->name, sizeof p->name, "%s", name);
@@ -196,4 +198,12 @@ const struct policy *policy_at(size_t n)
     for (size_t i = 0; i < count; i++)
         if (policies[i].name[0] && n-- == 0) return &policies[i];
     return NULL;
+}
+
+uint64_t policy_dropped(void)
+{
+    uint64_t sum = dropped;
+    for (size_t i = 0; i < count; i++)
+        sum += seen_exposure_dropped(policies[i].x);
+    return sum;
 }

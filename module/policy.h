@@ -31,6 +31,9 @@ const char *policy_set(const char *name, const char *text);
 /* By name or by its numbers. NULL: *problem says why. */
 struct policy *policy_find(const char *at, size_t len, const char **problem);
 
+/* Generations that marks have dropped, under all policies. */
+uint64_t policy_dropped(void);
+
 /* The n-th with a name, NULL past the last. */
 const struct policy *policy_at(size_t n);
 

@@ -80,14 +80,16 @@ static void put_run(struct writer *w, const uint64_t *values, size_t n,
     w->to += g->run_len;
 }
 
-/* Put a generation in front; the oldest of too many goes. */
-static void push_front(struct seen_generations *g,
-                       const struct seen_generation *newest, uint32_t most)
+/* Put a generation in front; the oldest of too many goes. How many went? */
+static uint32_t push_front(struct seen_generations *g,
+                           const struct seen_generation *newest, uint32_t most)
 {
-    if (g->count >= most) g->count = most - 1;
+    uint32_t gone = g->count >= most ? g->count - (most - 1) : 0;
+    g->count -= gone;
     memmove(g->at + 1, g->at, g->count * sizeof *g->at);
     g->at[0] = *newest;
     g->count++;
+    return gone;
 }
 
 /* ---- Time --------------------------------------------------------------- */
@@ -117,6 +119,7 @@ struct editor {
     struct seen_generation held;
     uint64_t *old, *added, *merged;
     size_t n_old, n_added;
+    uint64_t gone; /* generations */
 };
 
 /* Does a generation with so many items take marks at this time? */
@@ -132,7 +135,7 @@ static void put_down(struct editor *e)
     if (!e->holding) return;
     size_t n = unite(e->old, e->n_old, e->added, e->n_added, e->merged);
     put_run(&e->w, e->merged, n, &e->held);
-    push_front(e->g, &e->held, e->x->policy.generations);
+    e->gone += push_front(e->g, &e->held, e->x->policy.generations);
     e->holding = false;
 }
 
@@ -181,8 +184,10 @@ static uint64_t arrive(struct editor *e, uint64_t now)
                                  : 0;
     if (now > SEEN_MOST_TIME) now = SEEN_MOST_TIME;
     if (now < newest) now = newest;
+    uint32_t had = g->count + e->holding;
     if (e->holding && now - newest > e->x->policy.ttl) e->holding = false;
     seen_change_expire(e->x, e->g, now);
+    e->gone += had - (g->count + e->holding);
     return now;
 }
 
@@ -220,6 +225,7 @@ seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
         }
     }
     put_down(&e);
+    x->dropped += e.gone;
     return SEEN_OK;
 }
 

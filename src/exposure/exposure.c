@@ -79,6 +79,11 @@ void seen_exposure_free(seen_exposure *x)
     seen_release(&a, x, sizeof *x);
 }
 
+uint64_t seen_exposure_dropped(const seen_exposure *x)
+{
+    return x ? x->dropped : 0;
+}
+
 void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size)
 {
     if (r->at && size <= r->size) return r->at;
@@ -150,8 +155,8 @@ seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
                                    seen_record *result)
 {
     struct seen_generations g;
-    uint64_t now = n ? marks[0].now : 0;
-    seen_status status = open_record(x, record, &now, &g);
+    if (n == 0) return seen_exposure_expire(x, record, 0, result);
+    seen_status status = seen_record_parse(record, x->check, &g);
     if (status == SEEN_OK) status = seen_change_mark(x, &g, marks, n);
     return status == SEEN_OK ? put_record(x, &g, result) : status;
 }

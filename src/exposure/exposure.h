@@ -32,6 +32,7 @@ struct seen_exposure {
     struct seen_room runs;               /* encoded generations */
     struct seen_room result, before;     /* the record, and the one before: it
                                             may be what the next is made from */
+    uint64_t dropped;                    /* generations, by marks */
 };
 
 /* With defaults where there are zeros; NULL: all of them. */

@@ -100,6 +100,18 @@ def numbers_in_info(module):
         same(int(later["seen_adds"]) - int(now["seen_adds"]), 2)
         same(int(later["seen_checks"]) - int(now["seen_checks"]), 5)
         same(int(later["seen_hits"]) - int(now["seen_hits"]), 3)
+        # 3 generations of 10 items, so of 60 there remain 30; then all are too old.
+        same(later["seen_evicted_generations"], "0")
+        policy = "items=10,generations=3,ttl=1h"
+        at = int(time.time() * 1000)
+        r("SEEN.MARK", "e", "AT", str(at), "POLICY", policy, *["e%d" % i for i in range(60)])
+        same(info(r)["seen_evicted_generations"], "3")
+        r("SEEN.TAKE", "e", "COUNT", "1", "AT", str(at + 3600001), "POLICY", policy, "x")
+        same(info(r)["seen_evicted_generations"], "6")
+        for i in range(100):  # policies that are forgotten are not
+            r("SEEN.MARK", "e2", "POLICY", "items=%d" % (1000 + i), "x")
+        same(info(r)["seen_evicted_generations"], "6")
+        r("DEL", "e", "e2")
         r("UNLINK", *["b%d" % i for i in range(50)])
         r("DEL", *["c%d" % i for i in range(50)])
         r("FLUSHALL", "ASYNC")
