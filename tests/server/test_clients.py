@@ -1,12 +1,13 @@
-"""Debian's python3-redis and node-redis (npm's `redis`) run their documented
-examples against the module; the latter where it is installed, as it is for
-script/test --full."""
+"""Debian's python3-redis and node-redis, and npm's `redis` with both protocols, run
+their documented examples against the module; the latter two where they are or can be
+installed, npm's for script/test --full only."""
 import os
 import shutil
 import subprocess
+import sys
 
 import redis
-from lib import Server, run, same, true
+from lib import SCALE, Server, run, same, true
 
 
 def python_bf(module):
@@ -82,15 +83,53 @@ def python_cf(module):
 NODE_MODULES = "/usr/share/nodejs"  # where Debian has them
 
 
-def node(module):
-    if not shutil.which("node") or not os.path.isdir(NODE_MODULES + "/@redis/bloom"):
-        print("     left out: node-redis is not installed")
-        return
+NPM_REDIS = "redis@6.3.1"
+
+
+def run_node(module, modules, *protocol):
     with Server(module) as server:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients.js")
-        result = subprocess.run(["node", script, str(server.port)], capture_output=True,
-                                text=True, env=dict(os.environ, NODE_PATH=NODE_MODULES))
-        same(result.stdout + result.stderr, "ok\n")
+        result = subprocess.run(["node", script, str(server.port), *protocol],
+                                capture_output=True, text=True,
+                                env=dict(os.environ, NODE_PATH=modules))
+        same(result.stdout + result.stderr, "ok\n", " ".join(protocol))
 
 
-run([python_bf, python_cf, node])
+def debian_node(module):
+    if not shutil.which("node") or not os.path.isdir(NODE_MODULES + "/@redis/bloom"):
+        print("     skipped, because node-redis is not installed")
+        return
+    run_node(module, NODE_MODULES)
+
+
+def installed(directory):
+    """npm's `redis`, beside the build; why not, if it cannot be had."""
+    if os.path.isdir(os.path.join(directory, "node_modules", "@redis", "bloom")):
+        return None
+    if not shutil.which("npm") or not shutil.which("node"):
+        return "there is no npm"
+    os.makedirs(directory, exist_ok=True)
+    try:
+        result = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                                 "--prefix", directory, NPM_REDIS],
+                                capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        return "npm gets no answer"
+    return result.stderr.strip().split("\n")[-1] if result.returncode else None
+
+
+def npm_node(module):
+    """RESP2 and RESP3."""
+    if SCALE == 1:
+        print("     skipped, because it is a part of script/test --full")
+        return
+    directory = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "npm")
+    problem = installed(directory)
+    if problem:
+        print("     skipped, because " + problem)
+        return
+    for protocol in "23":
+        run_node(module, os.path.join(directory, "node_modules"), protocol)
+
+
+run([python_bf, python_cf, debian_node, npm_node])
