@@ -2,35 +2,11 @@
 (redis+plain://), bitmaps (redis+bitmap://). Arguments: module - - seen."""
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 
 from lib import Server, free_port, run, same, true, wait_for
-
-SEEN = sys.argv[4]
-
-
-class Run:
-    def __init__(self, *args, text=b""):
-        done = subprocess.run([SEEN] + list(args), input=text, capture_output=True)
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr.decode()
-
-
-def good(*args, text=b""):
-    r = Run(*args, text=text)
-    true(r.code == 0, "%r: %d, %s" % (args, r.code, r.err))
-    return r.out
-
-
-def bad(says, *args, text=b""):
-    r = Run(*args, text=text)
-    same(r.code, 2, repr(args))
-    true(says in r.err, "%r: %r, expected %r" % (args, r.err, says))
-
-
-def lines(items):
-    return "".join("%s\n" % i for i in items).encode()
+from program import SEEN, Run, bad, good, lines
 
 
 def url(server, rest=""):
@@ -264,6 +240,12 @@ def clusters(module):
         same(good("fresh", u, text=events), b"")
         same(good("fresh", u, text=more), b"")
         same(sum(c("DBSIZE") for c in clients), 3002)
+
+        # Lists: the script goes to whoever does not know it.
+        u = "redis+list://127.0.0.1:%d?prefix=list:" % servers[2].port
+        good("mark", u, text=events)
+        true(b"users     3,000" in good("info", u), "all lists are found")
+        same(good("fresh", u, text=events), b"")
     finally:
         for server in servers:
             server.__exit__(None, None, None)
