@@ -8,6 +8,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "remote.h"
 #include "spec.h"
 #include "target.h"
 #include "units.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 static struct {
-    uint64_t batch;
+    uint64_t batch, ttl;
     bool ack, quiet, json;
 } opt;
 
@@ -24,6 +25,8 @@ static const struct option options[] = {
      "sync to disk after at most N keys (default 65536)"},
     {0, "ack", NULL, OPTION_FLAG, &opt.ack,
      "print after each batch how many keys are safe on disk"},
+    {0, "ttl", "TIME", OPTION_TIME, &opt.ttl,
+     "on a server: all of it leaves after this time"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
@@ -72,6 +75,8 @@ static seen_info after;
 /* Looking reads every bit: only for who wants to know. */
 static void close_file(void)
 {
+    if (opt.ttl && !target.failed && !expire_remote(&target, opt.ttl))
+        note("%s: is not there, so nothing leaves", target.name);
     if (target.filter && (!opt.quiet || opt.json))
         seen_info_of(target.filter, &after);
     close_target(&target);
@@ -83,6 +88,9 @@ static void open_file(const char *name)
 {
     bool exists = find_target(&target, name);
     seen_spec spec = wished_spec();
+    if (opt.ttl && !target.on_server)
+        fail("--ttl: is for filters on servers; files keep the time with "
+             "--window");
     if (!exists && !wish_given())
         fail("%s: no such %s; add -n ITEMS -p RATE to make it", name,
              target.on_server ? "filter there" : "file");

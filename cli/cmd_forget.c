@@ -1,8 +1,10 @@
-/* cmd_forget.c - seen forget: users, or single items of one, out of a store. */
+/* cmd_forget.c - seen forget: users, or single items of one, out of a store; or
+ * all of a filter on a server. */
 #include "input.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "remote.h"
 #include "users.h"
 
 static struct {
@@ -53,9 +55,36 @@ static seen_status forget(seen_key user, const struct chunk *items, bool *known)
     return seen_users_forget(users.store, user, now, items->keys, items->n);
 }
 
+/* ---- A filter ----------------------------------------------------------- */
+
+static int forget_filter(char **operands, size_t n)
+{
+    struct target target;
+    struct json j = {.to = stdout};
+    if (n > 1)
+        fail("%s: a filter is forgotten as a whole: expected nothing behind it",
+             operands[1]);
+    bool known = find_target(&target, operands[0]);
+    if (known) known = delete_remote(&target);
+    if (opt.json) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "file", target.name);
+        json_bool(&j, "known", known);
+        json_close(&j, '}');
+    } else if (!opt.quiet) {
+        note("%s: %s", target.name, known ? "forgotten" : "was not there");
+    }
+    close_target(&target);
+    finish_output();
+    return EXIT_DONE;
+}
+
+/* ---- Run ---------------------------------------------------------------- */
+
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
+    if (is_remote(store) && !is_store(store)) return forget_filter(operands, n);
     if (n < 2) fail("USER is missing: whom, or what of whom, shall it forget?");
     seen_key user = user_operand(operands[1]);
     struct chunk items = {0};
@@ -80,6 +109,8 @@ static const char *const examples[] = {
     "everything that is known about alice",
     "seen forget feed alice post-17",
     "she may be shown this one again",
+    "seen forget 'redis+gozero://cache/bloom?bits=20000000'",
+    "a filter on a server, all of it",
     NULL,
 };
 
@@ -88,8 +119,8 @@ static const struct option *const groups[] = {options, key_options,
 
 const struct verb verb_forget = {
     .name = "forget",
-    .summary = "forget a user, or items of one",
-    .operands = "STORE USER [ITEM...]",
+    .summary = "forget a user, or items of one, or a filter on a server",
+    .operands = "STORE USER [ITEM...] | URL",
     .text = "Without ITEM, all about the user is removed: also the way to get "
             "rid of\n"
             "a damaged record. An item that looks the same to the record goes "

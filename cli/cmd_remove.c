@@ -3,6 +3,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "remote.h"
 #include "spec.h"
 #include "target.h"
 #include "units.h"
@@ -41,6 +42,12 @@ static void must_forget(void)
 {
     seen_kind kind = target.facts.plan.kind;
     seen_dialect_facts facts;
+    if (target.on_server) {
+        if (is_remote_bitmap(&target)) return;
+        fail("%s: cannot forget single keys; redis+bitmap:// can, and seen "
+             "forget removes all of it",
+             target.name);
+    }
     if (kind == SEEN_CUCKOO || kind == SEEN_BITMAP) return;
     if (target.dialect && seen_dialect_named(target.dialect, &facts) &&
         facts.can & SEEN_CAN_REMOVE)
@@ -86,7 +93,6 @@ static int run(char **operands, size_t n)
         fail("stdin can only be read: expected a filter file");
     open_flow(operands + 1, n - 1, false, opt.quiet);
     if (!find_target(&target, name)) target_missing(&target);
-    must_be_file(&target);
     must_forget();
     check_key_format();
     write_target(&target, SEEN_STORE_DURABLE, NULL);
@@ -121,9 +127,10 @@ const struct verb verb_remove = {
     .summary = "take lines out of a filter file",
     .operands = "TARGET [INPUT...]",
     .text =
-        "For filters of kind cuckoo and bitmap. A note says how many lines "
-        "were\n"
-        "not there. Remove from a cuckoo filter only what was added to it:\n"
+        "For filters of kind cuckoo and bitmap, also redis+bitmap://. A note "
+        "says\n"
+        "how many lines were not there. Remove from a cuckoo filter only what "
+        "was added to it:\n"
         "another key may have left the same fingerprint, would go in its "
         "place,\n"
         "and be wrongly missing from then on. Bitmaps are exact.",

@@ -21,11 +21,15 @@ static void must(const struct target *t, seen_status status)
                                   : seen_strerror(status));
 }
 
+bool is_remote_bitmap(const struct target *t)
+{
+    return strncmp(t->name, "redis+bitmap:", 13) == 0;
+}
+
 /* Bitmaps hold numbers. */
 static void numbers_for_bitmaps(const struct target *t)
 {
-    if (strncmp(t->name, "redis+bitmap:", 13) == 0 && !key_format.hex)
-        key_format.u64 = true;
+    if (is_remote_bitmap(t) && !key_format.hex) key_format.u64 = true;
 }
 
 bool find_remote(struct target *t)
@@ -49,6 +53,20 @@ void close_remote(struct target *t)
 {
     seen_remote_close(t->remote);
     t->remote = NULL;
+}
+
+bool expire_remote(struct target *t, uint64_t ms)
+{
+    bool known;
+    must(t, seen_remote_expire(t->remote, ms, &known));
+    return known;
+}
+
+bool delete_remote(struct target *t)
+{
+    bool known;
+    must(t, seen_remote_delete(t->remote, &known));
+    return known;
 }
 
 void print_remote(struct target *t, struct json *j)

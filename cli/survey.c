@@ -65,7 +65,7 @@ void find_user(struct users *u, seen_key user, seen_exposure_info *info)
     seen_status s = seen_users_info_of(u->store, user, users_now(), info);
     if (s == SEEN_OK || s == SEEN_ABSENT) return;
     end_progress();
-    fail("%s: user %s: %s", u->name, show_user(text, user), seen_strerror(s));
+    fail("%s: user %s: %s", u->name, show_user(text, user), users_reason(u, s));
 }
 
 /* ---- Text --------------------------------------------------------------- */
@@ -131,9 +131,9 @@ static void print_users(const struct survey *s)
 void print_survey(const struct users *u, const struct survey *s)
 {
     char policy[POLICY_TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
-    const bool local = s->stats.policy.items > 0; /* a server tells neither */
+    const bool local = s->stats.file_bytes || s->stats.journal_bytes;
     printf("%s\n", u->name);
-    if (local)
+    if (s->stats.policy.items)
         printf("  policy    %s\n", show_policy(policy, &s->stats.policy));
     print_users(s);
     printf("  items     %s; %.1f a user, %s at most\n",
@@ -160,6 +160,15 @@ static uint64_t since(uint64_t time)
     return now > time ? now - time : 0;
 }
 
+/* Lists of other services do not know most of their times. */
+static const char *show_since(char buf[UNIT_TEXT], uint64_t time)
+{
+    char age[UNIT_TEXT];
+    if (!time) return "unknown";
+    snprintf(buf, UNIT_TEXT, "%.20s ago", show_age(age, since(time)));
+    return buf;
+}
+
 void print_user(const struct users *u, seen_key user,
                 const seen_exposure_info *info)
 {
@@ -173,9 +182,9 @@ void print_user(const struct users *u, seen_key user,
     printf("\n  generation     items     bytes   first mark    last mark\n");
     for (uint32_t i = 0; i < info->generations; i++) {
         const seen_generation_info *g = &info->generation[i];
-        printf("  %10u %9llu %9llu %8s ago %8s ago\n", i + 1,
+        printf("  %10u %9llu %9llu %12s %12s\n", i + 1,
                (unsigned long long)g->items, (unsigned long long)g->bytes,
-               show_age(a, since(g->first)), show_age(b, since(g->newest)));
+               show_since(a, g->first), show_since(b, g->newest));
     }
 }
 

@@ -275,6 +275,7 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
 seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
                                bool *removed)
 {
+    if (t->remote) return seen_remote_remove_many(t->remote, keys, n, removed);
     if (t->store)
         return seen_filter_store_remove_many(t->store, keys, n, removed);
     for (size_t i = 0; i < n; i++) {

@@ -138,6 +138,7 @@ static void complete(seen_policy *p, const seen_policy *is)
 /* redis://...?key=NAME is one filter. */
 static bool is_server(const char *name)
 {
+    if (strncmp(name, "redis+list://", 13) == 0) return true;
     return strncmp(name, "redis://", 8) == 0 && !strstr(name, "?key=") &&
            !strstr(name, "&key=");
 }
@@ -255,7 +256,7 @@ void close_users(struct users *u)
 
 /* ---- What went wrong ---------------------------------------------------- */
 
-static const char *reason(const struct users *u, seen_status status)
+const char *users_reason(const struct users *u, seen_status status)
 {
     const char *problem = u->store ? seen_users_problem(u->store) : "";
     return *problem ? problem : seen_strerror(status);
@@ -264,7 +265,7 @@ static const char *reason(const struct users *u, seen_status status)
 void users_failed(const struct users *u, seen_status status)
 {
     end_progress();
-    fail("%s: %s", u->name, reason(u, status));
+    fail("%s: %s", u->name, users_reason(u, status));
 }
 
 /* A corrupt record is a matter of its user; anything else, of all. */
@@ -282,7 +283,7 @@ bool blame_user(struct users *u, seen_key user, seen_status status)
     if (!of_one_user(status)) return false;
     if (u->damaged++ < MOST_NOTES)
         note("%s: user %s: %s; seen forget removes the record", u->name,
-             show_user(text, user), seen_strerror(status));
+             show_user(text, user), users_reason(u, status));
     return true;
 }
 
@@ -343,7 +344,7 @@ bool requests_done(struct users *u, seen_status status,
         if (of == SEEN_OK || blame_user(u, r->at[i].user, of)) continue;
         u->failed = true;
         snprintf(c->failure, sizeof c->failure, "%s: %s", u->name,
-                 reason(u, of));
+                 users_reason(u, of));
         return false;
     }
     return true;

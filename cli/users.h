@@ -63,7 +63,8 @@ seen_key user_operand(const char *text);
 #define USER_TEXT 64
 const char *show_user(char buf[USER_TEXT], seen_key user);
 
-/* The end of the program, with why a call on the store failed. */
+/* Why a call on the store failed; or the end of the program with it. */
+const char *users_reason(const struct users *u, seen_status status);
 _Noreturn void users_failed(const struct users *u, seen_status status);
 
 /* The exit code: 2 if there were users whose record is damaged. */

@@ -51,9 +51,17 @@ SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
 SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
                                           size_t n, bool *fresh);
 
-/* All keys of it leave after so long, from now on; or at once. */
-SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms);
-SEEN_API seen_status seen_remote_delete(seen_remote *m);
+/* Numbers out of a bitmap again; removed[i] (may be NULL): it was there.
+ * SEEN_UNSUPPORTED: no other filter here can forget a key. */
+SEEN_API seen_status seen_remote_remove_many(seen_remote *m,
+                                             const seen_key *keys, size_t n,
+                                             bool *removed);
+
+/* All of it leaves after so long, 1 ms or more, from now on; or at once. known
+ * (may be NULL): there was something on the server. */
+SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms,
+                                        bool *known);
+SEEN_API seen_status seen_remote_delete(seen_remote *m, bool *known);
 
 typedef struct seen_remote_info {
     const char *layout; /* "bf", "plain", "gozero", "bitmap" */

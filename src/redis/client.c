@@ -242,6 +242,7 @@ static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
     k->reply = reply;
     k->asking = false;
     k->pending = false;
+    k->unknown = false;
     k->status = SEEN_OK;
     if (reply->type != REDIS_REPLY_ERROR) return;
     complain(c, n, reply->str);
@@ -253,7 +254,8 @@ static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
         c->map_is_old = true;
     if (!moved && !wait && starts(reply->str, "ERR unknown command"))
         k->status = SEEN_UNSUPPORTED;
-    k->pending = moved || wait;
+    k->unknown = k->script && starts(reply->str, "NOSCRIPT");
+    k->pending = moved || wait || k->unknown;
     *later |= wait;
     freeReplyObject(reply);
     k->reply = NULL;
@@ -294,6 +296,23 @@ static void lose(seen_redis *c, struct node *n, struct seen_command *k,
     }
 }
 
+/* Scripts that the node did not know: it does the next time. */
+static bool load_scripts(const struct node *n, const struct seen_command *k,
+                         size_t count, uint16_t node)
+{
+    const char *last = NULL;
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++) {
+        if (!k[i].unknown || k[i].node != node || k[i].script == last) continue;
+        const char *argv[] = {"SCRIPT", "LOAD", k[i].script};
+        redisReply *reply = redisCommandArgv(n->conn, 3, argv, NULL);
+        good = reply != NULL;
+        if (reply) freeReplyObject(reply);
+        last = k[i].script;
+    }
+    return good;
+}
+
 static void run_node(seen_redis *c, struct seen_command *k, size_t count,
                      uint16_t node, bool *later)
 {
@@ -317,6 +336,7 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
         /* Who is sent elsewhere in this batch goes in the next one. */
         if (k[i].pending && k[i].node != before) k[i].node |= REDIRECTED;
     }
+    if (good) good = load_scripts(n, k, count, node);
     if (!good) lose(c, n, k, count, node, true, later);
 }
 
@@ -366,6 +386,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         k[i].status = SEEN_IO;
         k[i].asking = false;
         k[i].pending = true;
+        k[i].unknown = false;
         k[i].node = NO_NODE;
     }
     while (any_pending(k, n)) {

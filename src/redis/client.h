@@ -8,6 +8,7 @@
  *                       asked for anew. (A server that has none is alone)
  *     -TRYAGAIN, -CLUSTERDOWN, -LOADING, -READONLY, -MASTERDOWN
  *                       not now: again in a moment, for a few seconds
+ *     -NOSCRIPT         the node gets the script's text, and the command again
  *     connection lost   repeatable commands again, on a new connection; others
  *                       are SEEN_IO: nobody knows whether they happened
  *     other errors      SEEN_IO, and the server's sentence
@@ -32,14 +33,15 @@ struct seen_command {
     int argc;
     const char **argv;
     const size_t *len;
-    int key;         /* which argument is the key; 0: any node */
-    bool repeatable; /* doing it twice is as doing it once */
+    int key;            /* which argument is the key; 0: any node */
+    bool repeatable;    /* doing it twice is as doing it once */
+    const char *script; /* EVALSHA: the text that the digest stands for */
 
     struct redisReply *reply; /* NULL unless SEEN_OK */
     seen_status status;
     /* For the client: */
     uint16_t node;
-    bool asking, pending;
+    bool asking, pending, unknown;
 };
 
 /* user, password, host and port of the URL; and its parameters timeout (ms, of

@@ -5,6 +5,7 @@
 #include "store/report.h"
 
 #include <errno.h>
+#include <hiredis/hiredis.h>
 #include <string.h>
 
 static const seen_allocator system_memory;
@@ -95,5 +96,21 @@ seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n)
         seen_pool_return(p, link);
     }
     if (status != SEEN_OK) seen_pool_tell(p, &r);
+    return status;
+}
+
+seen_status seen_pool_script(struct seen_pool *p, const char *text,
+                             char digest[SEEN_DIGEST])
+{
+    const char *argv[] = {"SCRIPT", "LOAD", text};
+    const size_t len[] = {6, 4, strlen(text)};
+    struct seen_command k = {
+        .argc = 3, .argv = argv, .len = len, .repeatable = true};
+    seen_status status = seen_pool_run(p, &k, 1);
+    if (status == SEEN_OK && k.reply->len == SEEN_DIGEST - 1)
+        memcpy(digest, k.reply->str, SEEN_DIGEST);
+    else if (status == SEEN_OK)
+        status = SEEN_CORRUPT;
+    seen_redis_done(&k, 1);
     return status;
 }

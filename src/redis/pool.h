@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+#define SEEN_DIGEST 41 /* of a script, in hex, and a NUL */
+
 struct seen_pool_link {
     struct seen_pool_link *next;
     seen_redis *client;
@@ -37,6 +39,10 @@ void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);
 /* seen_redis_run() on one of them; what goes wrong is kept. */
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,
                           size_t n);
+/* The digest of a script, which a node knows then; seen_command.script is for the
+ * others, and for those that forget it. */
+seen_status seen_pool_script(struct seen_pool *p, const char *text,
+                             char digest[SEEN_DIGEST]);
 void seen_pool_tell(struct seen_pool *p, const seen_store_report *r);
 
 #endif

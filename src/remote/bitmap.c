@@ -75,25 +75,27 @@ struct calls {
     char number[AT_ONCE][24];
 };
 
-static void put_call(struct calls *c, size_t i, const seen_remote *m, bool set,
-                     seen_key key)
+/* `bit`: what it becomes, "0" or "1"; NULL: what is it? */
+static void put_call(struct calls *c, size_t i, const seen_remote *m,
+                     const char *bit, seen_key key)
 {
     snprintf(c->number[i], sizeof c->number[i], "%llu",
              (unsigned long long)seen_get_le64(key.data));
-    const char *argv[] = {set ? "SETBIT" : "GETBIT", m->key, c->number[i], "1"};
-    for (size_t a = 0; a < 4; a++) {
+    const char *argv[] = {bit ? "SETBIT" : "GETBIT", m->key, c->number[i], bit};
+    const size_t argc = bit ? 4 : 3;
+    for (size_t a = 0; a < argc; a++) {
         c->argv[i][a] = argv[a];
         c->len[i][a] = strlen(argv[a]);
     }
-    c->k[i] = (struct seen_command){.argc = set ? 4 : 3,
+    c->k[i] = (struct seen_command){.argc = (int)argc,
                                     .argv = c->argv[i],
                                     .len = c->len[i],
                                     .key = 1,
                                     .repeatable = true};
 }
 
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there)
+static seen_status send_all(seen_remote *m, const char *bit,
+                            const seen_key *keys, size_t n, bool *there)
 {
     seen_status status = check(m, keys, n);
     if (status != SEEN_OK) return status;
@@ -102,7 +104,7 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
     for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
         size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
         for (size_t i = 0; i < count; i++)
-            put_call(c, i, m, adds, keys[at + i]);
+            put_call(c, i, m, bit, keys[at + i]);
         status = seen_pool_run(&m->pool, c->k, count);
         for (size_t i = 0; status == SEEN_OK && there && i < count; i++)
             there[at + i] = c->k[i].reply->integer != 0;
@@ -110,6 +112,18 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
     }
     seen_release(&system_memory, c, sizeof *c);
     return status;
+}
+
+static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
+                        size_t n, bool *there)
+{
+    return send_all(m, adds ? "1" : NULL, keys, n, there);
+}
+
+static seen_status take_out(seen_remote *m, const seen_key *keys, size_t n,
+                            bool *there)
+{
+    return send_all(m, "0", keys, n, there);
 }
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
@@ -127,6 +141,7 @@ const struct seen_remote_ops seen_remote_bitmap = {
     .key_in_path = true,
     .open = open,
     .send = send,
+    .remove = take_out,
     .info = info_of,
     .close = close,
 };

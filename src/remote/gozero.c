@@ -8,7 +8,7 @@
  * filter without keys, as it is to go-zero, and a short string ends in zeros.
  *
  * Scripts are called by their digest. A server that has forgotten one (SCRIPT
- * FLUSH, a failover) says NOSCRIPT, and gets its text.
+ * FLUSH, a failover) says NOSCRIPT, and gets its text (redis/client.c).
  */
 #include "remote/remote.h"
 
@@ -50,27 +50,14 @@ static const char set_script[] =
     "end\n"
     "return out\n";
 
+static const char *const scripts[] = {test_script, set_script};
+
 struct gozero {
     uint64_t bits;
-    char sha[2][48]; /* of the scripts: test, set */
+    char digest[2][SEEN_DIGEST];
 };
 
 /* ---- Opening ------------------------------------------------------------ */
-
-static seen_status load_script(seen_remote *m, const char *text, char *sha)
-{
-    const char *argv[] = {"SCRIPT", "LOAD", text};
-    const size_t len[] = {6, 4, strlen(text)};
-    struct seen_command k = {
-        .argc = 3, .argv = argv, .len = len, .repeatable = true};
-    seen_status status = seen_pool_run(&m->pool, &k, 1);
-    if (status == SEEN_OK && k.reply->len == 40)
-        memcpy(sha, k.reply->str, 41);
-    else if (status == SEEN_OK)
-        status = SEEN_CORRUPT;
-    seen_redis_done(&k, 1);
-    return status;
-}
 
 static seen_status open(seen_remote *m, const seen_spec *create,
                         seen_store_report *r)
@@ -86,8 +73,9 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     if (!own) return SEEN_NOMEM;
     own->bits = bits;
     m->own = own;
-    status = load_script(m, test_script, own->sha[0]);
-    return status == SEEN_OK ? load_script(m, set_script, own->sha[1]) : status;
+    for (size_t i = 0; status == SEEN_OK && i < 2; i++)
+        status = seen_pool_script(&m->pool, scripts[i], own->digest[i]);
+    return status;
 }
 
 static void close(seen_remote *m)
@@ -111,15 +99,13 @@ struct batch {
     struct call c[PIPELINE];
 };
 
-/* EVALSHA digest 1 key, and 14 offsets for each; or EVAL and the text. */
+/* EVALSHA digest 1 key, and 14 offsets for each. */
 static void put_call(struct batch *b, size_t i, const seen_remote *m, bool adds,
-                     bool by_text, const seen_key *keys, size_t n)
+                     const seen_key *keys, size_t n)
 {
     const struct gozero *z = m->own;
     struct call *c = &b->c[i];
-    const char *text = adds ? set_script : test_script;
-    const char *head[HEAD] = {by_text ? "EVAL" : "EVALSHA",
-                              by_text ? text : z->sha[adds], "1", m->key};
+    const char *head[HEAD] = {"EVALSHA", z->digest[adds], "1", m->key};
     for (size_t a = 0; a < HEAD; a++) {
         c->argv[a] = head[a];
         c->len[a] = strlen(head[a]);
@@ -141,7 +127,8 @@ static void put_call(struct batch *b, size_t i, const seen_remote *m, bool adds,
                                     .argv = c->argv,
                                     .len = c->len,
                                     .key = HEAD - 1,
-                                    .repeatable = true};
+                                    .repeatable = true,
+                                    .script = scripts[adds]};
 }
 
 static seen_status read_call(seen_remote *m, const struct batch *b, size_t i,
@@ -157,12 +144,11 @@ static seen_status read_call(seen_remote *m, const struct batch *b, size_t i,
 }
 
 static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
-                             bool by_text, const seen_key *keys, size_t n,
-                             bool *set)
+                             const seen_key *keys, size_t n, bool *set)
 {
     size_t calls = 0;
     for (size_t at = 0; at < n; at += AT_ONCE, calls++)
-        put_call(b, calls, m, adds, by_text, keys + at,
+        put_call(b, calls, m, adds, keys + at,
                  n - at < AT_ONCE ? n - at : AT_ONCE);
     seen_status status = seen_pool_run(&m->pool, b->k, calls);
     for (size_t i = 0; status == SEEN_OK && i < calls; i++)
@@ -179,10 +165,8 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
     seen_status status = b ? SEEN_OK : SEEN_NOMEM;
     for (size_t at = 0; status == SEEN_OK && at < n; at += most) {
         size_t count = n - at < most ? n - at : most;
-        bool *answers = there ? there + at : NULL;
-        status = run_batch(m, b, adds, false, keys + at, count, answers);
-        if (status == SEEN_IO && strstr(m->pool.problem, "NOSCRIPT"))
-            status = run_batch(m, b, adds, true, keys + at, count, answers);
+        status =
+            run_batch(m, b, adds, keys + at, count, there ? there + at : NULL);
     }
     seen_release(&system_memory, b, sizeof *b);
     return status;

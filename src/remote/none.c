@@ -36,15 +36,22 @@ seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
     return SEEN_UNSUPPORTED;
 }
 
-seen_status seen_remote_expire(seen_remote *m, uint64_t ms)
+seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
+                                    size_t n, bool *removed)
 {
-    (void)m, (void)ms;
+    (void)m, (void)keys, (void)n, (void)removed;
     return SEEN_UNSUPPORTED;
 }
 
-seen_status seen_remote_delete(seen_remote *m)
+seen_status seen_remote_expire(seen_remote *m, uint64_t ms, bool *known)
 {
-    (void)m;
+    (void)m, (void)ms, (void)known;
+    return SEEN_UNSUPPORTED;
+}
+
+seen_status seen_remote_delete(seen_remote *m, bool *known)
+{
+    (void)m, (void)known;
     return SEEN_UNSUPPORTED;
 }
 

@@ -143,6 +143,16 @@ seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
     return status;
 }
 
+seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
+                                    size_t n, bool *removed)
+{
+    if (!m || (n && !keys)) return SEEN_INVALID;
+    if (!m->ops->remove)
+        return seen_remote_say(m, SEEN_UNSUPPORTED,
+                               "only a bitmap can forget single keys");
+    return n ? m->ops->remove(m, keys, n, removed) : SEEN_OK;
+}
+
 /* ---- All of it ---------------------------------------------------------- */
 
 static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
@@ -152,33 +162,36 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
     return i == 0;
 }
 
-seen_status seen_remote_expire(seen_remote *m, uint64_t ms)
+/* A command on every key of it, with another argument if that is not NULL. Some
+ * may be gone: *known, if one was there. */
+static seen_status do_all(seen_remote *m, const char *command,
+                          const char *argument, bool *known)
 {
-    char key[SEEN_REMOTE_KEY], text[24];
-    if (!m || ms > (uint64_t)1 << 48) return SEEN_INVALID;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
+    char key[SEEN_REMOTE_KEY];
     seen_status status = SEEN_OK;
+    bool any = false;
     for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
-        const char *argv[] = {"PEXPIRE", key, text};
+        const char *argv[] = {command, key, argument};
         struct seen_command k;
-        status = seen_remote_do(m, &k, 3, argv, true);
+        status = seen_remote_do(m, &k, argument ? 3 : 2, argv, true);
+        if (status == SEEN_OK) any |= k.reply->integer != 0;
         seen_redis_done(&k, 1);
     }
+    if (status == SEEN_OK && known) *known = any;
     return status;
 }
 
-seen_status seen_remote_delete(seen_remote *m)
+seen_status seen_remote_expire(seen_remote *m, uint64_t ms, bool *known)
 {
-    char key[SEEN_REMOTE_KEY];
-    if (!m) return SEEN_INVALID;
-    seen_status status = SEEN_OK;
-    for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
-        const char *argv[] = {"UNLINK", key};
-        struct seen_command k;
-        status = seen_remote_do(m, &k, 2, argv, true);
-        seen_redis_done(&k, 1);
-    }
-    return status;
+    char text[24];
+    if (!m || ms == 0 || ms > (uint64_t)1 << 48) return SEEN_INVALID;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
+    return do_all(m, "PEXPIRE", text, known);
+}
+
+seen_status seen_remote_delete(seen_remote *m, bool *known)
+{
+    return m ? do_all(m, "UNLINK", NULL, known) : SEEN_INVALID;
 }
 
 seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)

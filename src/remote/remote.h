@@ -29,6 +29,9 @@ struct seen_remote_ops {
      * was before. */
     seen_status (*send)(seen_remote *m, bool adds, const seen_key *keys,
                         size_t n, bool *there);
+    /* Take keys out; NULL: that cannot be done. there[i]: as above. */
+    seen_status (*remove)(seen_remote *m, const seen_key *keys, size_t n,
+                          bool *there);
     seen_status (*info)(seen_remote *m, seen_remote_info *info);
     /* The i-th key on the server; NULL: the one that is named. */
     bool (*key_at)(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY]);

@@ -15,68 +15,27 @@
  * again when a connection breaks. A take is not: the items of an unanswered take
  * may have been taken, and SEEN_IO says that nobody knows.
  */
-#define _POSIX_C_SOURCE 200809L
-
-#include "users/users.h"
+#include "users/server.h"
 
 #include "base/bytes.h"
 #include "exposure/exposure.h"
-#include "redis/pool.h"
 #include "store/report.h"
 
-#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define ENVELOPE     48 /* before the record of SEEN.EXPORT */
-#define PREFIX_MOST  256
 #define WIDTH_MOST   65536
-#define FIRST_ITEM   8 /* arguments before the items, at most */
-#define SCAN_COUNT   "1000"
 #define ANY_SECRET   ((uint32_t)1 << 16) /* a check that fits all records */
 #define TYPE_OF_USER "seen-xp-1"
 
 struct remote {
-    struct seen_users head;
-    struct seen_pool pool;
-    char prefix[PREFIX_MOST];
+    struct seen_server server;
     char policy[128]; /* "" or an argument */
 };
 
 /* ---- Commands ----------------------------------------------------------- */
-
-/* A command with its arguments, in memory of its own. */
-struct order {
-    struct seen_command k;
-    const char **argv;
-    size_t *len;
-    char *key;    /* prefix and user */
-    char *packed; /* ids of one width */
-    char width[24], count[24];
-};
-
-static void free_orders(struct order *o, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        free(o[i].argv);
-        free(o[i].len);
-        free(o[i].key);
-        free(o[i].packed);
-    }
-    free(o);
-}
-
-static void add(struct order *o, const void *bytes, size_t len)
-{
-    o->argv[o->k.argc] = bytes;
-    o->len[o->k.argc++] = len;
-}
-
-static void add_text(struct order *o, const char *text)
-{
-    add(o, text, strlen(text));
-}
 
 /* The width that all items have, 0: they differ. */
 static size_t common_width(const seen_key *items, size_t n)
@@ -88,38 +47,31 @@ static size_t common_width(const seen_key *items, size_t n)
 }
 
 /* NAME key; the rest is added behind. */
-static bool begin(struct order *o, const struct remote *m, const char *name,
-                  seen_key user, size_t items)
+static bool begin(struct seen_order *o, const struct seen_server *m,
+                  const char *name, seen_key user, size_t items)
 {
-    size_t prefix = strlen(m->prefix);
-    o->argv = calloc(FIRST_ITEM + items, sizeof *o->argv);
-    o->len = calloc(FIRST_ITEM + items, sizeof *o->len);
-    o->key = malloc(prefix + user.len);
-    if (!o->argv || !o->len || !o->key) return false;
-    memcpy(o->key, m->prefix, prefix);
-    memcpy(o->key + prefix, user.data, user.len);
-    add_text(o, name);
-    add(o, o->key, prefix + user.len);
-    o->k.key = 1;
+    if (!seen_order_begin(o, m, user, items)) return false;
+    seen_order_text(o, name);
+    seen_order_key(o, m, user);
     return true;
 }
 
-static bool add_items(struct order *o, const seen_key *items, size_t n,
+static bool add_items(struct seen_order *o, const seen_key *items, size_t n,
                       size_t width)
 {
     if (!width) {
-        add_text(o, "ITEMS");
+        seen_order_text(o, "ITEMS");
         for (size_t i = 0; i < n; i++)
-            add(o, items[i].data, items[i].len);
+            seen_order_add(o, items[i].data, items[i].len);
         return true;
     }
     o->packed = malloc(n * width);
     if (!o->packed) return false;
     for (size_t i = 0; i < n; i++)
         memcpy(o->packed + i * width, items[i].data, width);
-    snprintf(o->width, sizeof o->width, "%zu", width);
-    add_text(o, o->width);
-    add(o, o->packed, n * width);
+    snprintf(o->number[0], sizeof o->number[0], "%zu", width);
+    seen_order_text(o, o->number[0]);
+    seen_order_add(o, o->packed, n * width);
     return true;
 }
 
@@ -140,59 +92,32 @@ static const struct {
     [TAKE] = {"SEEN.TAKE", "SEEN.TAKEP", false},
 };
 
-static bool put_order(struct order *o, const struct remote *m, enum form form,
-                      seen_key user, const seen_key *items, size_t n,
-                      size_t count)
+static bool put_order(struct seen_order *o, const struct remote *m,
+                      enum form form, seen_key user, const seen_key *items,
+                      size_t n, size_t count)
 {
     size_t width = forms[form].packed ? common_width(items, n) : 0;
     const char *name = width ? forms[form].packed : forms[form].plain;
-    if (!begin(o, m, name, user, width ? 0 : n)) return false;
+    if (!begin(o, &m->server, name, user, width ? 0 : n)) return false;
     if (form == TAKE) {
-        snprintf(o->count, sizeof o->count, "%zu", count);
-        add_text(o, "COUNT");
-        add_text(o, o->count);
+        snprintf(o->number[1], sizeof o->number[1], "%zu", count);
+        seen_order_text(o, "COUNT");
+        seen_order_text(o, o->number[1]);
     }
     if (m->policy[0]) {
-        add_text(o, "POLICY");
-        add_text(o, m->policy);
+        seen_order_text(o, "POLICY");
+        seen_order_text(o, m->policy);
     }
     o->k.repeatable = forms[form].repeatable;
     return add_items(o, items, n, width);
-}
-
-/* Send them all; the commands of the orders have replies then. */
-static seen_status carry_out(struct remote *m, struct order *o, size_t n)
-{
-    struct seen_command *k = calloc(n, sizeof *k);
-    if (!k) return SEEN_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        o[i].k.argv = o[i].argv;
-        o[i].k.len = o[i].len;
-        k[i] = o[i].k;
-    }
-    seen_status status = seen_pool_run(&m->pool, k, n);
-    for (size_t i = 0; i < n; i++)
-        o[i].k = k[i];
-    free(k);
-    return status;
-}
-
-static void done(struct order *o, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        seen_redis_done(&o[i].k, 1);
-    free_orders(o, n);
 }
 
 /* ---- Replies ------------------------------------------------------------ */
 
 static seen_status strange(struct remote *m, const char *what)
 {
-    seen_store_report r = {0};
-    seen_report(&r, SEEN_CORRUPT, "a reply to %s is not what was expected",
-                what);
-    seen_pool_tell(&m->pool, &r);
-    return SEEN_CORRUPT;
+    return seen_server_say(&m->server, SEEN_CORRUPT,
+                           "a reply to %s is not what was expected", what);
 }
 
 /* SEEN.FRESH, SEEN.TAKE and their packed forms: which items come back? */
@@ -229,12 +154,12 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     struct remote *m = (struct remote *)u;
     (void)now;
     if (n == 0) return SEEN_OK;
-    struct order *o = calloc(1, sizeof *o);
+    struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     enum form form = repeats ? FRESH : CHECK;
     seen_status status =
         put_order(o, m, form, user, items, n, 0) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = carry_out(m, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
     const redisReply *reply = o->k.reply;
     if (status == SEEN_OK && repeats) {
         status = read_chosen(reply, items, n, seen);
@@ -247,7 +172,7 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
             seen[i] = reply->element[i]->integer != 0;
     }
     if (status == SEEN_CORRUPT) status = strange(m, forms[form].plain);
-    done(o, 1);
+    seen_orders_done(o, 1);
     return status;
 }
 
@@ -261,7 +186,7 @@ static size_t orders_of(enum seen_users_change kind,
     return kind == SEEN_USERS_MARK && r->fresh ? 2 : 1;
 }
 
-static bool put_request(struct order *o, const struct remote *m,
+static bool put_request(struct seen_order *o, const struct remote *m,
                         enum seen_users_change kind,
                         const seen_users_request *r)
 {
@@ -273,7 +198,7 @@ static bool put_request(struct order *o, const struct remote *m,
            put_order(o + 1, m, MARK, r->user, r->items, r->n, 0);
 }
 
-static seen_status read_request(const struct order *o,
+static seen_status read_request(const struct seen_order *o,
                                 enum seen_users_change kind,
                                 seen_users_request *r)
 {
@@ -303,14 +228,15 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     (void)now;
     for (size_t i = 0; i < n; i++)
         count += orders_of(kind, &r[i]);
-    struct order *o = calloc(count + 1, sizeof *o);
+    struct seen_order *o = calloc(count + 1, sizeof *o);
     seen_status status = o ? SEEN_OK : SEEN_NOMEM;
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         if (!put_request(o + at, m, kind, &r[i])) status = SEEN_NOMEM;
         at += orders_of(kind, &r[i]);
     }
     bool sent = status == SEEN_OK;
-    if (sent && count) (void)carry_out(m, o, count); /* each has a status */
+    if (sent && count)
+        (void)seen_orders_run(&m->server, o, count); /* each has a status */
     at = 0;
     for (size_t i = 0; i < n; i++) {
         size_t mine = orders_of(kind, &r[i]);
@@ -320,26 +246,26 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     }
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
         status = r[i].status;
-    if (o) done(o, count);
+    if (o) seen_orders_done(o, count);
     return status;
 }
 
 static seen_status forget_some(struct remote *m, seen_key user,
                                const seen_key *items, size_t n, bool *changed)
 {
-    struct order *o = calloc(1, sizeof *o);
+    struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     seen_status status =
-        begin(o, m, "SEEN.FORGET", user, n) ? SEEN_OK : SEEN_NOMEM;
+        begin(o, &m->server, "SEEN.FORGET", user, n) ? SEEN_OK : SEEN_NOMEM;
     o->k.repeatable = true;
     if (status == SEEN_OK && m->policy[0]) {
-        add_text(o, "POLICY");
-        add_text(o, m->policy);
+        seen_order_text(o, "POLICY");
+        seen_order_text(o, m->policy);
     }
     if (status == SEEN_OK && n) (void)add_items(o, items, n, 0);
-    if (status == SEEN_OK) status = carry_out(m, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
     if (status == SEEN_OK) *changed = o->k.reply->integer != 0;
-    done(o, 1);
+    seen_orders_done(o, 1);
     return status;
 }
 
@@ -399,41 +325,47 @@ static seen_status info_in(const redisReply *reply, uint64_t now,
     return status;
 }
 
-static seen_status export(struct remote *m, seen_key user, struct order **out)
+static bool put_export(struct seen_order *o, const struct seen_server *m,
+                       seen_key user)
 {
-    struct order *o = calloc(1, sizeof *o);
-    if (!o) return SEEN_NOMEM;
-    seen_status status =
-        begin(o, m, "SEEN.EXPORT", user, 0) ? SEEN_OK : SEEN_NOMEM;
     o->k.repeatable = true;
+    return begin(o, m, "SEEN.EXPORT", user, 0);
+}
+
+static seen_status export(struct remote *m, seen_key user,
+                          struct seen_order **out)
+{
+    struct seen_order *o = calloc(1, sizeof *o);
+    if (!o) return SEEN_NOMEM;
+    seen_status status = put_export(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK && m->policy[0]) {
-        add_text(o, "POLICY");
-        add_text(o, m->policy);
+        seen_order_text(o, "POLICY");
+        seen_order_text(o, m->policy);
     }
-    if (status == SEEN_OK) status = carry_out(m, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
     if (status == SEEN_OK)
         *out = o;
     else
-        done(o, 1);
+        seen_orders_done(o, 1);
     return status;
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
                            seen_exposure_info *info)
 {
-    struct order *o;
+    struct seen_order *o;
     seen_record record;
     seen_status status = export((struct remote *)u, user, &o);
     if (status != SEEN_OK) return status;
     status = info_in(o->k.reply, now, &record, info);
-    done(o, 1);
+    seen_orders_done(o, 1);
     return status;
 }
 
 static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
                                size_t cap, size_t *len)
 {
-    struct order *o;
+    struct seen_order *o;
     seen_record record;
     seen_policy policy;
     seen_status status = export((struct remote *)u, user, &o);
@@ -444,147 +376,29 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
         status = record.len > cap ? SEEN_SHORT : SEEN_OK;
         if (status == SEEN_OK) memcpy(buf, record.data, record.len);
     }
-    done(o, 1);
+    seen_orders_done(o, 1);
     return status;
 }
 
 /* ---- All users ---------------------------------------------------------- */
 
-struct walk {
-    struct remote *m;
-    uint64_t now;
-    bool (*each)(void *ctx, const seen_users_entry *entry);
-    void *ctx;
-    bool stopped;
-    char cursor[32];
-};
-
-/* The keys of one SCAN: export them all in one pipeline. */
-static seen_status walk_keys(struct walk *k, const redisReply *keys)
+static void read_export(const struct seen_server *m, const redisReply *reply,
+                        uint64_t now, seen_users_entry *e)
 {
-    struct remote *m = k->m;
-    size_t n = keys->elements, prefix = strlen(m->prefix);
-    struct order *o = calloc(n + 1, sizeof *o);
-    seen_status status = o ? SEEN_OK : SEEN_NOMEM;
-    for (size_t i = 0; i < n && status == SEEN_OK; i++) {
-        const redisReply *key = keys->element[i];
-        bool ours = key->type == REDIS_REPLY_STRING && key->len > prefix;
-        seen_key user = {ours ? key->str + prefix : "",
-                         ours ? key->len - prefix : 0};
-        if (!begin(&o[i], m, "SEEN.EXPORT", user, 0)) status = SEEN_NOMEM;
-        o[i].k.repeatable = true;
-    }
-    if (status == SEEN_OK && n) (void)carry_out(m, o, n);
-    for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
-        seen_users_entry e = {
-            .user = {o[i].key + prefix, o[i].len[1] - prefix}};
-        if (o[i].k.status == SEEN_IO) status = SEEN_IO;
-        if (o[i].k.status != SEEN_OK || e.user.len == 0 ||
-            o[i].k.reply->type == REDIS_REPLY_NIL) /* gone meanwhile */
-            continue;
-        e.status = info_in(o[i].k.reply, k->now, &e.record, &e.info);
-        k->stopped = !k->each(k->ctx, &e);
-    }
-    if (o) done(o, n);
-    return status;
+    (void)m;
+    e->status = info_in(reply, now, &e->record, &e->info);
 }
 
-static seen_status walk_page(void *ctx, redisReply *reply, uint16_t node)
+static seen_status each(struct seen_users *u, uint64_t now,
+                        bool (*one)(void *ctx, const seen_users_entry *entry),
+                        void *ctx)
 {
-    struct walk *k = ctx;
-    (void)node;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[0]->len >= sizeof k->cursor ||
-        reply->element[1]->type != REDIS_REPLY_ARRAY)
-        return strange(k->m, "SCAN");
-    memcpy(k->cursor, reply->element[0]->str, reply->element[0]->len + 1);
-    return walk_keys(k, reply->element[1]);
-}
-
-/* A pattern that matches the prefix itself. */
-static void quote(const char *prefix, char *to)
-{
-    for (; *prefix; prefix++) {
-        if (strchr("*?[]\\", *prefix)) *to++ = '\\';
-        *to++ = *prefix;
-    }
-    *to++ = '*';
-    *to = '\0';
-}
-
-struct paging {
-    struct walk *walk;
-    struct seen_pool_link *link;
-    uint16_t node, wanted;
-    bool found;
-};
-
-/* Nodes are walked one after the other: SCAN's cursor is a node's own. */
-static seen_status page_of_node(void *ctx, redisReply *reply, uint16_t node)
-{
-    struct paging *p = ctx;
-    if (p->found || node < p->wanted) return SEEN_OK;
-    p->found = true;
-    p->node = node;
-    return walk_page(p->walk, reply, node);
-}
-
-static seen_status
-each(struct seen_users *u, uint64_t now,
-     bool (*each_one)(void *ctx, const seen_users_entry *entry), void *ctx)
-{
-    struct walk k = {
-        .m = (struct remote *)u, .now = now, .each = each_one, .ctx = ctx};
-    char pattern[2 * PREFIX_MOST + 2];
-    quote(k.m->prefix, pattern);
-    seen_store_report r = {0};
-    struct paging p = {.walk = &k};
-    seen_status status = seen_pool_take(&k.m->pool, &p.link, &r);
-    while (status == SEEN_OK && !k.stopped) {
-        strcpy(k.cursor, "0");
-        do {
-            const char *argv[] = {"SCAN",  k.cursor,   "MATCH", pattern,
-                                  "COUNT", SCAN_COUNT, "TYPE",  TYPE_OF_USER};
-            struct seen_command scan = {.argc = 8, .argv = argv};
-            p.found = false;
-            status = seen_redis_each_node(p.link->client, &scan, page_of_node,
-                                          &p, &r);
-            if (p.found) p.wanted = p.node;
-        } while (status == SEEN_OK && p.found && !k.stopped &&
-                 strcmp(k.cursor, "0") != 0);
-        if (!p.found) break;
-        p.wanted = (uint16_t)(p.node + 1);
-    }
-    if (p.link) seen_pool_return(&k.m->pool, p.link);
-    if (status != SEEN_OK) seen_pool_tell(&k.m->pool, &r);
-    return status;
+    static const struct seen_server_view view = {
+        .type = TYPE_OF_USER, .put = put_export, .read = read_export};
+    return seen_server_each((struct seen_server *)u, &view, now, one, ctx);
 }
 
 /* ---- The whole store ---------------------------------------------------- */
-
-static seen_status sync_nothing(struct seen_users *u)
-{
-    (void)u;
-    return SEEN_OK; /* when a change is on disk is the server's business */
-}
-
-static seen_status sweep(struct seen_users *u, uint64_t now, uint64_t *removed)
-{
-    seen_store_report r = {0};
-    (void)now, (void)removed;
-    seen_report(&r, SEEN_UNSUPPORTED, "old users expire on the server");
-    seen_pool_tell(&((struct remote *)u)->pool, &r);
-    return SEEN_UNSUPPORTED;
-}
-
-static seen_status backup(struct seen_users *u, const char *dir,
-                          seen_store_report *r)
-{
-    (void)u, (void)dir;
-    return seen_report(r, SEEN_UNSUPPORTED,
-                       "the server makes its own backups: BGSAVE");
-}
 
 static seen_status stats(struct seen_users *u, seen_users_stats *out)
 {
@@ -593,24 +407,19 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
     return SEEN_OK;
 }
 
-static const char *problem(const struct seen_users *u)
-{
-    return ((const struct remote *)u)->pool.problem;
-}
-
 /* ---- Life --------------------------------------------------------------- */
 
 static seen_status close_remote(struct seen_users *u)
 {
     struct remote *m = (struct remote *)u;
-    seen_pool_close(&m->pool);
+    seen_server_close(&m->server);
     free(m);
     return SEEN_OK;
 }
 
 static const struct seen_users_ops ops = {
     .close = close_remote,
-    .problem = problem,
+    .problem = seen_server_problem,
     .ask = ask,
     .change = change,
     .forget = forget,
@@ -618,20 +427,11 @@ static const struct seen_users_ops ops = {
     .info_of = info_of,
     .record = copy_record,
     .each = each,
-    .sync = sync_nothing,
-    .sweep = sweep,
-    .backup = backup,
+    .sync = seen_server_sync,
+    .sweep = seen_server_sweep,
+    .backup = seen_server_backup,
     .stats = stats,
 };
-
-static seen_status read_url(struct remote *m, seen_store_report *r)
-{
-    const char *prefix = seen_url_param(&m->pool.url, "prefix");
-    if (prefix && strlen(prefix) >= sizeof m->prefix)
-        return seen_report(r, SEEN_INVALID, "URL: the prefix is too long");
-    strcpy(m->prefix, prefix ? prefix : "seen:");
-    return seen_url_done(&m->pool.url, r);
-}
 
 /* Does the server know the commands? */
 static seen_status look_for_module(struct remote *m, seen_store_report *r)
@@ -640,8 +440,9 @@ static seen_status look_for_module(struct remote *m, seen_store_report *r)
     const size_t len[] = {7, 4, 9};
     struct seen_command k = {
         .argc = 3, .argv = argv, .len = len, .repeatable = true};
-    seen_status status = seen_pool_run(&m->pool, &k, 1);
-    if (status != SEEN_OK) return seen_report(r, status, "%s", m->pool.problem);
+    seen_status status = seen_pool_run(&m->server.pool, &k, 1);
+    if (status != SEEN_OK)
+        return seen_report(r, status, "%s", m->server.pool.problem);
     const redisReply *reply = k.reply;
     bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
                  reply->element[0]->type == REDIS_REPLY_ARRAY;
@@ -657,9 +458,9 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
 {
     struct remote *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
-    m->head.ops = &ops;
-    seen_status status = seen_pool_open(&m->pool, where, false, r);
-    if (status == SEEN_OK) status = read_url(m, r);
+    m->server.head.ops = &ops;
+    seen_status status = seen_server_open(&m->server, where, "seen:", r);
+    if (status == SEEN_OK) status = seen_url_done(&m->server.pool.url, r);
     if (status == SEEN_OK && options->secret)
         status = seen_report(r, SEEN_INVALID,
                              "the server has the secret: secret-file, when "
@@ -675,8 +476,8 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
     }
     if (status == SEEN_OK) status = look_for_module(m, r);
     if (status == SEEN_OK)
-        *u = &m->head;
+        *u = &m->server.head;
     else
-        close_remote(&m->head);
+        close_remote(&m->server.head);
     return status;
 }

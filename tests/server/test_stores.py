@@ -2,35 +2,11 @@
 (redis+plain://), bitmaps (redis+bitmap://). Arguments: module - - seen."""
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 
 from lib import Server, free_port, run, same, true, wait_for
-
-SEEN = sys.argv[4]
-
-
-class Run:
-    def __init__(self, *args, text=b""):
-        done = subprocess.run([SEEN] + list(args), input=text, capture_output=True)
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr.decode()
-
-
-def good(*args, text=b""):
-    r = Run(*args, text=text)
-    true(r.code == 0, "%r: %d, %s" % (args, r.code, r.err))
-    return r.out
-
-
-def bad(says, *args, text=b""):
-    r = Run(*args, text=text)
-    same(r.code, 2, repr(args))
-    true(says in r.err, "%r: %r, expected %r" % (args, r.err, says))
-
-
-def lines(items):
-    return "".join("%s\n" % i for i in items).encode()
+from program import SEEN, Run, bad, good, lines
 
 
 def url(server, rest=""):
@@ -134,7 +110,7 @@ def filters(module):
             true(10000 <= found <= 10200, "%d found" % found)
             same(good("check", "-c", u, text=keys), b"20000\n")
             true(b"20,000" in good("info", u), "capacity")
-            bad("expected a filter file", "remove", u, text=keys)
+            bad("cannot forget single keys", "remove", u, text=keys)
         # An evicted part is not an empty one.
         r = server.client()
         plain = "redis+plain://127.0.0.1:%d/plain" % server.port
@@ -177,6 +153,11 @@ def go_zero(module):
         same(marking.wait(), 0)
         same(good("check", "-c", u, text=lines(range(30000))), b"30000\n")
         bad("bits=M", "check", "redis+gozero://127.0.0.1:%d/bloom" % server.port, text=keys)
+        # A short string ends in zeros.
+        r("SET", "bloom", whole[:1000])
+        same(good("check", "-v", "-c", u, text=keys), b"20000\n")
+        good("add", u, text=b"again\n")
+        same(good("check", u, text=b"again\n"), b"again\n")
 
 
 def bitmaps(module):
@@ -190,6 +171,46 @@ def bitmaps(module):
         bad("not below the bound", "add", u, text=lines([5, 1000]))
         same(r("BITCOUNT", "bits"), 334)
         bad("bits=M", "add", "redis+bitmap://127.0.0.1:%d/bits" % server.port, text=b"1\n")
+        for verb in ("add", "check", "remove"):  # refused before anything is sent
+            r("CONFIG", "RESETSTAT")
+            bad("not below the bound", verb, u, text=lines([5, 6, 1000]))
+            true(b"bit:" not in r("INFO", "commandstats"), "nothing was sent")
+        # Exact, so numbers can be taken out again.
+        good("remove", u, text=lines([3, 4, 999]))
+        same(good("check", u, text=lines([0, 3, 4, 999])), b"0\n")
+        same(r("BITCOUNT", "bits"), 332)
+        r("SET", "bits", b"\xff")  # short: the rest is not set
+        same(good("check", "-c", u, text=lines(range(1000))), b"8\n")
+        good("add", u, text=b"700\n")
+        same(good("check", u, text=b"7\n8\n700\n999\n"), b"7\n700\n")
+
+
+def leaving(module):
+    """Expiry and deletion, of every layout; also of what is not there."""
+    with Server(module) as server:
+        r, where = server.client(), "127.0.0.1:%d" % server.port
+        for u, more in (("redis+gozero://%s/z?bits=4000" % where, []),
+                        ("redis+bitmap://%s/b?bits=4000" % where, []),
+                        ("redis+plain://%s/p" % where, ["-n", "1000", "-p", "1%"]),
+                        ("redis://%s?key=bf" % where, ["-n", "1000", "-p", "1%"])):
+            same(Run("forget", u).err.split(": ")[-1], "was not there\n")
+            good("add", u, *more, text=lines(range(100)))
+            same({r("TTL", k) for k in r("KEYS", "*")}, {-1})
+            good("add", u, "--ttl", "1h", text=lines(range(100, 200)))
+            true(all(3590 <= r("TTL", k) <= 3600 for k in r("KEYS", "*")), "an hour")
+            same(good("check", "-c", u, text=lines(range(200))), b"200\n")
+            same(good("forget", "--json", u).count(b"true"), 1)
+            same(r("KEYS", "*"), [])
+            good("add", u, *more, "--ttl", "30ms", text=b"7\n")
+            wait_for(lambda: not r("KEYS", "*"), "the end")
+            if more:  # expired is not empty
+                bad("no such filter", "check", u, text=b"7\n")
+            else:
+                same(good("check", "-v", u, text=b"7\n"), b"7\n")
+                true("is not there" in Run("add", u, "--ttl", "1h").err, "nothing to expire")
+        bad("as a whole", "forget", "redis+bitmap://%s/b?bits=40" % where, "1")
+        bad("is for filters on servers", "add", os.path.join(server.directory, "f"), "-n", "9",
+            "-p", "1%", "--ttl", "1h", text=b"a\n")
 
 
 def a_server_that_comes_back(module):
@@ -264,10 +285,16 @@ def clusters(module):
         same(good("fresh", u, text=events), b"")
         same(good("fresh", u, text=more), b"")
         same(sum(c("DBSIZE") for c in clients), 3002)
+
+        # Lists: the script goes to whoever does not know it.
+        u = "redis+list://127.0.0.1:%d?prefix=list:" % servers[2].port
+        good("mark", u, text=events)
+        true(b"users     3,000" in good("info", u), "all lists are found")
+        same(good("fresh", u, text=events), b"")
     finally:
         for server in servers:
             server.__exit__(None, None, None)
 
 
 run([users_on_a_server, servers_without_the_module, passwords, the_same_ids_everywhere,
-     filters, go_zero, bitmaps, a_server_that_comes_back, clusters])
+     filters, go_zero, bitmaps, leaving, a_server_that_comes_back, clusters])

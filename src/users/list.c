@@ -1,0 +1,668 @@
+/*
+ * list.c - users on a plain Redis or Valkey server, or a cluster, in the lists
+ * that existing services keep:
+ *
+ *     redis+list://[user:password@]host[:port][/db]?prefix=P[&n=1000][&p=0.001]
+ *                                                          [&ttl=432000]
+ *
+ * A user is a key, P and his name, and in it a list of up to five Bloom filters,
+ * the newest first, each an element `count::base64` (dialect/kevburnsjr.c). n, p
+ * and ttl, in seconds, are constants of the service and stored nowhere: whoever
+ * has others says so.
+ *
+ *     LINDEX 0 ─► 998::AAIikOIHCAhKoAUg...     asked: all five
+ *                 1000::gAAhQAZEAJQ0...        marked: the newest, or a new one
+ *                 1000::IBAgAEgoBgCE...
+ *
+ * The services read the newest element, set bits in it and write it back: of two
+ * that do so at once, the slower one undoes the other. Here the server does it,
+ * in a script, and nothing is lost between us. (A service that writes beside us
+ * the old way can still overwrite what we did while it was thinking.)
+ *
+ * A script that decoded 1800 bytes of base64 would be slow, and it need not: a
+ * letter of base64 is six bits, so each bit of the filter is one bit of one
+ * letter, and testing or setting a bit is looking at, or exchanging, a letter.
+ * Which ones is computed here: k times for each item, the letter's number in two
+ * bytes and the bit's weight in it, 32 .. 1, in a third.
+ *
+ * Worked example: n = 1000 and p = 0.001 are 14,400 bits, k = 10. Bit 14,399 is
+ * the highest of the last word, and words are big-endian: bit 14,368 of the
+ * bytes, counted from the highest of the first one (14,399 ^ 31). That is letter
+ * 2394 (14,368 / 6), and there the bit of weight 2 (32 >> 14,368 % 6).
+ *
+ * The rule of the services, for a call of c items (more than n are calls of n):
+ * they all go into the newest filter if its count and c are less than n + 10
+ * together, and into a new one otherwise; the count rises for each that the
+ * filter did not have. If none is new, nothing is written. Otherwise the list is
+ * cut to five and lives for another ttl.
+ *
+ * What this costs against redis:// with our module: 19 bits an item where that
+ * takes 14, all of them from the first item on; a rate of five times p; and one
+ * ttl for all that a user has been shown. It is for living beside such a service,
+ * and for leaving it: docs/COMMANDS.md.
+ */
+#include "users/server.h"
+
+#include "base/base64.h"
+#include "dialect/dialect.h"
+#include "store/report.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIALECT_NAME "exposure-list"
+#define FILTERS      5 /* of a user, at most */
+#define NAME_LEAST   2 /* bytes; the services refuse less */
+#define PLACE        3 /* bytes of a position */
+#define MOST_LETTERS 65536
+#define ITEMS        1000
+#define FPP          0.001
+#define TTL          432000 /* seconds: five days */
+
+static const char script[] =
+    "local key, places, k, how = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]\n"
+    "local most, items = tonumber(ARGV[4]), tonumber(ARGV[5])\n"
+    "local letters, ttl = tonumber(ARGV[6]), ARGV[7]\n"
+    "local byte, sub = string.byte, string.sub\n"
+    "local alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    "0123456789+/'\n"
+    "local width, len = 3 * k, math.ceil(letters / 4) * 4\n"
+    "local broken = false\n"
+    "local function value(c)\n"
+    "  if c then\n"
+    "    if c >= 97 and c <= 122 then return c - 71 end\n"
+    "    if c >= 65 and c <= 90 then return c - 65 end\n"
+    "    if c >= 48 and c <= 57 then return c + 4 end\n"
+    "    if c == 43 then return 62 elseif c == 47 then return 63 end\n"
+    "  end\n"
+    "  broken = true\n"
+    "  return 0\n"
+    "end\n"
+    /* An element: its count, and where its letters begin. */
+    "local function open(element)\n"
+    "  local count, at = string.match(element, '^(%d+)::()')\n"
+    "  if not at or #element - at + 1 ~= len then\n"
+    "    broken = true\n"
+    "    return 0, 1\n"
+    "  end\n"
+    "  return tonumber(count), at\n"
+    "end\n"
+    "local list = redis.call('LRANGE', key, 0, how == 'mark' and 0 or 4)\n"
+    "local starts = {}\n"
+    "for i = 1, #list do\n"
+    "  local count, at = open(list[i])\n"
+    "  starts[i] = at\n"
+    "end\n"
+    "local function has(element, at, id)\n"
+    "  for i = id, id + width - 1, 3 do\n"
+    "    local high, low, weight = byte(places, i, i + 2)\n"
+    "    local v = value(byte(element, at + high * 256 + low))\n"
+    "    if v % (2 * weight) < weight then return false end\n"
+    "  end\n"
+    "  return true\n"
+    "end\n"
+    "local function seen(id)\n"
+    "  for i = 1, #list do\n"
+    "    if has(list[i], starts[i], id) then return true end\n"
+    "  end\n"
+    "  return false\n"
+    "end\n"
+    /* 1. Which are fresh? Which are to be marked? */
+    "local ids, answers = {}, {}\n"
+    "for id = 1, #places, width do\n"
+    "  local fresh = how ~= 'mark' and #ids < most and not seen(id)\n"
+    "  if how ~= 'take' or fresh then ids[#ids + 1] = id end\n"
+    "  answers[#answers + 1] = fresh and '1' or '0'\n"
+    "end\n"
+    /* 2. Bits of items `from` to `to` into the newest filter, or a new one. */
+    "local head = list[1]\n"
+    "local function mark(from, to)\n"
+    "  local count, at = 0, 4\n"
+    "  if head then count, at = open(head) end\n"
+    "  local starts_new = not head or count + to - from + 1 >= items + 10\n"
+    "  if starts_new then\n"
+    "    head = '0::' .. string.rep('A', letters)\n"
+    "    head = head .. string.rep('=', len - letters)\n"
+    "    count, at = 0, 4\n"
+    "  end\n"
+    "  local changed, order, new = {}, {}, 0\n"
+    "  for n = from, to do\n"
+    "    local is_new = 0\n"
+    "    for i = ids[n], ids[n] + width - 1, 3 do\n"
+    "      local high, low, weight = byte(places, i, i + 2)\n"
+    "      local c = at + high * 256 + low\n"
+    "      local v = changed[c] or value(byte(head, c))\n"
+    "      if v % (2 * weight) < weight then\n"
+    "        if not changed[c] then order[#order + 1] = c end\n"
+    "        changed[c] = v + weight\n"
+    "        is_new = 1\n"
+    "      end\n"
+    "    end\n"
+    "    new = new + is_new\n"
+    "  end\n"
+    "  if broken or new == 0 then return end\n"
+    /* 3. The letters between those that changed stay as they are. */
+    "  table.sort(order)\n"
+    "  local out, next = {string.format('%d::', count + new)}, at\n"
+    "  for _, c in ipairs(order) do\n"
+    "    local v = changed[c] + 1\n"
+    "    out[#out + 1] = sub(head, next, c - 1)\n"
+    "    out[#out + 1] = sub(alphabet, v, v)\n"
+    "    next = c + 1\n"
+    "  end\n"
+    "  out[#out + 1] = sub(head, next)\n"
+    "  head = table.concat(out)\n"
+    "  if starts_new then redis.call('LPUSH', key, head)\n"
+    "  else redis.call('LSET', key, 0, head) end\n"
+    "  redis.call('LTRIM', key, 0, 4)\n"
+    "  redis.call('EXPIRE', key, ttl)\n"
+    "end\n"
+    "for from = 1, #ids, items do\n"
+    "  if broken then break end\n"
+    "  mark(from, math.min(from + items - 1, #ids))\n"
+    "end\n"
+    "return broken and 0 or table.concat(answers)\n";
+
+struct list {
+    struct seen_server server;
+    seen_spec spec; /* of a filter, as the dialect takes it */
+    uint64_t ttl;   /* seconds */
+    struct seen_place place;
+    char digest[SEEN_DIGEST];
+    /* Numbers that go with every call: */
+    char hashes[8], items[24], letters[8], seconds[24];
+};
+
+/* ---- Names -------------------------------------------------------------- */
+
+static seen_status check_user(struct list *m, seen_key user)
+{
+    if (user.len >= NAME_LEAST) return SEEN_OK;
+    return seen_server_say(&m->server, SEEN_INVALID,
+                           "a user of %zu byte: such lists have users of %d or "
+                           "more",
+                           user.len, NAME_LEAST);
+}
+
+static seen_status no_list(struct list *m)
+{
+    return seen_server_say(&m->server, SEEN_CORRUPT,
+                           "not a list of count::base64, each of %llu bits, as "
+                           "n=%llu and p=%g make them",
+                           (unsigned long long)m->place.bits,
+                           (unsigned long long)m->spec.items, m->spec.fpp);
+}
+
+/* ---- Repeats ------------------------------------------------------------ */
+
+struct numbered {
+    seen_key key;
+    size_t i;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    size_t len = x->key.len < y->key.len ? x->key.len : y->key.len;
+    int c = len ? memcmp(x->key.data, y->key.data, len) : 0;
+    if (c != 0) return c;
+    if (x->key.len != y->key.len) return x->key.len < y->key.len ? -1 : 1;
+    return x->i < y->i ? -1 : 1;
+}
+
+/* again[i]: item i has come before. */
+static bool find_repeats(const seen_key *items, size_t n, bool *again)
+{
+    struct numbered *all = malloc(n * sizeof *all);
+    if (!all) return false;
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct numbered){items[i], i};
+    qsort(all, n, sizeof *all, by_bytes);
+    for (size_t i = 0; i < n; i++)
+        again[all[i].i] =
+            i > 0 && all[i].key.len == all[i - 1].key.len &&
+            (all[i].key.len == 0 ||
+             memcmp(all[i].key.data, all[i - 1].key.data, all[i].key.len) == 0);
+    free(all);
+    return true;
+}
+
+/* ---- Asking ------------------------------------------------------------- */
+
+static bool put_range(struct seen_order *o, const struct seen_server *m,
+                      seen_key user)
+{
+    if (!seen_order_begin(o, m, user, 0)) return false;
+    seen_order_text(o, "LRANGE");
+    seen_order_key(o, m, user);
+    seen_order_text(o, "0");
+    seen_order_text(o, "4");
+    o->k.repeatable = true;
+    return true;
+}
+
+/* The elements as a file of the dialect has them; SEEN_ABSENT: there are none.
+ * (Between LPUSH and LTRIM of a service there may be six: the five newest count.) */
+static seen_status read_filters(const struct list *m, const redisReply *reply,
+                                seen_filter **f)
+{
+    if (reply->type != REDIS_REPLY_ARRAY) return SEEN_CORRUPT;
+    if (reply->elements == 0) return SEEN_ABSENT;
+    size_t len = 0;
+    for (size_t i = 0; i < reply->elements; i++)
+        len += reply->element[i]->len + 1;
+    char *text = malloc(len), *to = text;
+    if (!text) return SEEN_NOMEM;
+    for (size_t i = 0; i < reply->elements; i++) {
+        memcpy(to, reply->element[i]->str, reply->element[i]->len);
+        to += reply->element[i]->len;
+        *to++ = '\n';
+    }
+    seen_status status = seen_import(f, DIALECT_NAME, &m->spec, text, len);
+    free(text);
+    return status;
+}
+
+static seen_status get_filters(struct list *m, seen_key user, seen_filter **f)
+{
+    seen_status status = check_user(m, user);
+    if (status != SEEN_OK) return status;
+    struct seen_order *o = calloc(1, sizeof *o);
+    if (!o) return SEEN_NOMEM;
+    status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = read_filters(m, o->k.reply, f);
+    if (status == SEEN_CORRUPT) status = no_list(m);
+    seen_orders_done(o, 1);
+    return status;
+}
+
+static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
+                       const seen_key *items, size_t n, bool repeats,
+                       bool *seen)
+{
+    struct list *m = (struct list *)u;
+    seen_filter *f = NULL;
+    (void)now;
+    seen_status status = get_filters(m, user, &f);
+    if (status != SEEN_OK && status != SEEN_ABSENT) return status;
+    memset(seen, 0, n * sizeof *seen);
+    bool *again = n && repeats ? malloc(n * sizeof *again) : NULL;
+    bool fits = !n || !repeats || (again && find_repeats(items, n, again));
+    if (f && fits) seen_maybe_many(f, items, n, seen);
+    for (size_t i = 0; again && fits && i < n; i++)
+        seen[i] |= again[i];
+    free(again);
+    seen_free(f);
+    return fits ? SEEN_OK : SEEN_NOMEM;
+}
+
+/* ---- Changing ----------------------------------------------------------- */
+
+/* Where the bits of an item are: letter and weight, k times. */
+static uint8_t *put_places(const struct list *m, seen_key item, uint8_t *to)
+{
+    const struct seen_scheme *scheme = seen_dialect_exposure_list.scheme;
+    static const uint8_t no_seed[32];
+    uint64_t pos[SEEN_MOST_POSITIONS];
+    struct seen_digest d;
+    scheme->digest(no_seed, item.data, item.len, &d);
+    scheme->positions(&m->place, &d, 0, m->place.hashes, pos);
+    for (uint32_t i = 0; i < m->place.hashes; i++) {
+        uint64_t bit = pos[i] ^ scheme->order ^ SEEN_ORDER_HIGH_FIRST;
+        *to++ = (uint8_t)(bit / 6 >> 8);
+        *to++ = (uint8_t)(bit / 6);
+        *to++ = (uint8_t)(32 >> bit % 6);
+    }
+    return to;
+}
+
+/* What a request becomes. */
+struct call {
+    struct seen_order *order; /* NULL: there is nothing to do */
+    bool *again;              /* items that have come before; NULL: who cares */
+    bool takes;
+};
+
+/* Of candidates, each is sent once. */
+static bool is_sent(const struct call *c, size_t i)
+{
+    return !c->takes || !c->again[i];
+}
+
+static bool put_request(struct call *c, struct list *m,
+                        const seen_users_request *r)
+{
+    struct seen_order *o = c->order;
+    if (c->takes || r->fresh) {
+        c->again = malloc(r->n * sizeof *c->again);
+        if (!c->again || !find_repeats(r->items, r->n, c->again)) return false;
+    }
+    if (!seen_order_begin(o, &m->server, r->user, 0)) return false;
+    o->packed = malloc(r->n * m->place.hashes * PLACE);
+    if (!o->packed) return false;
+    uint8_t *end = (uint8_t *)o->packed;
+    for (size_t i = 0; i < r->n; i++)
+        if (is_sent(c, i)) end = put_places(m, r->items[i], end);
+    snprintf(o->number[0], sizeof o->number[0], "%zu",
+             c->takes ? r->count : r->n);
+    seen_order_text(o, "EVALSHA");
+    seen_order_text(o, m->digest);
+    seen_order_text(o, "1");
+    seen_order_key(o, &m->server, r->user);
+    seen_order_add(o, o->packed, (size_t)(end - (uint8_t *)o->packed));
+    seen_order_text(o, m->hashes);
+    seen_order_text(o, c->takes ? "take" : r->fresh ? "tell" : "mark");
+    seen_order_text(o, o->number[0]);
+    seen_order_text(o, m->items);
+    seen_order_text(o, m->letters);
+    seen_order_text(o, m->seconds);
+    o->k.script = script;
+    o->k.repeatable = !c->takes && !r->fresh;
+    return true;
+}
+
+static seen_status read_request(const struct call *c, struct list *m,
+                                seen_users_request *r)
+{
+    r->taken = 0;
+    if (!c->order) return SEEN_OK;
+    const redisReply *reply = c->order->k.reply;
+    if (c->order->k.status != SEEN_OK) return c->order->k.status;
+    if (reply->type == REDIS_REPLY_INTEGER) return no_list(m);
+    size_t sent = 0, at = 0;
+    for (size_t i = 0; i < r->n; i++)
+        sent += is_sent(c, i);
+    if (reply->type != REDIS_REPLY_STRING || reply->len != sent)
+        return seen_server_say(&m->server, SEEN_CORRUPT,
+                               "the reply to a script is not what was "
+                               "expected");
+    for (size_t i = 0; i < r->n; i++) {
+        bool fresh = is_sent(c, i) && reply->str[at++] == '1';
+        if (c->takes && fresh)
+            r->items[r->taken++] = r->items[i];
+        else if (!c->takes && r->fresh)
+            r->fresh[i] = fresh && !c->again[i];
+    }
+    return SEEN_OK;
+}
+
+/* Bad requests are found before any is carried out. */
+static seen_status check_requests(struct list *m, bool takes,
+                                  seen_users_request *r, size_t n)
+{
+    seen_status status = SEEN_OK;
+    for (size_t i = 0; i < n; i++) {
+        r[i].status = check_user(m, r[i].user);
+        if (!takes && r[i].n == 0)
+            r[i].status = seen_server_say(&m->server, SEEN_INVALID,
+                                          "a mark without items");
+        if (status == SEEN_OK) status = r[i].status;
+    }
+    return status;
+}
+
+static seen_status change(struct seen_users *u, enum seen_users_change kind,
+                          uint64_t now, seen_users_request *r, size_t n)
+{
+    struct list *m = (struct list *)u;
+    (void)now;
+    seen_status status = check_requests(m, kind == SEEN_USERS_TAKE, r, n);
+    if (status != SEEN_OK) return status;
+    struct seen_order *o = calloc(n, sizeof *o);
+    struct call *c = calloc(n, sizeof *c);
+    size_t orders = 0;
+    if (!o || !c) status = SEEN_NOMEM;
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
+        c[i].takes = kind == SEEN_USERS_TAKE;
+        if (c[i].takes && (r[i].n == 0 || r[i].count == 0)) continue;
+        c[i].order = &o[orders++];
+        if (!put_request(&c[i], m, &r[i])) status = SEEN_NOMEM;
+    }
+    bool ready = status == SEEN_OK;
+    if (ready && orders) (void)seen_orders_run(&m->server, o, orders);
+    for (size_t i = 0; i < n; i++) { /* each has a status of its own */
+        r[i].status = ready ? read_request(&c[i], m, &r[i]) : status;
+        if (status == SEEN_OK) status = r[i].status;
+        if (c) free(c[i].again);
+    }
+    if (o) seen_orders_done(o, n);
+    free(c);
+    return status;
+}
+
+static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
+                          const seen_key *items, size_t n)
+{
+    (void)user, (void)now, (void)items;
+    if (n == 0) return SEEN_OK;
+    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
+                           "items cannot be taken out of Bloom filters: a "
+                           "user is forgotten as a whole");
+}
+
+/* ---- One command about a user ------------------------------------------- */
+
+static seen_status number_of(struct list *m, const char *command, seen_key user,
+                             long long *out)
+{
+    seen_status status = check_user(m, user);
+    if (status != SEEN_OK) return status;
+    struct seen_order *o = calloc(1, sizeof *o);
+    if (!o) return SEEN_NOMEM;
+    if (seen_order_begin(o, &m->server, user, 0)) {
+        seen_order_text(o, command);
+        seen_order_key(o, &m->server, user);
+        o->k.repeatable = true;
+        status = seen_orders_run(&m->server, o, 1);
+        if (status == SEEN_OK) *out = o->k.reply->integer;
+    } else {
+        status = SEEN_NOMEM;
+    }
+    seen_orders_done(o, 1);
+    return status;
+}
+
+static seen_status forget_user(struct seen_users *u, seen_key user,
+                               uint64_t now, bool *known)
+{
+    long long keys = 0;
+    (void)now;
+    seen_status status = number_of((struct list *)u, "UNLINK", user, &keys);
+    *known = keys > 0;
+    return status;
+}
+
+/* ---- How they are doing ------------------------------------------------- */
+
+/* Of all that is known of the time, the list has when it goes. */
+static seen_status inspect(const struct list *m, const redisReply *reply,
+                           seen_exposure_info *info)
+{
+    seen_filter *f = NULL;
+    seen_info of;
+    *info = (seen_exposure_info){0};
+    seen_status status = read_filters(m, reply, &f);
+    if (status != SEEN_OK) return status;
+    seen_info_of(f, &of);
+    seen_free(f);
+    info->items = of.items;
+    info->fpp_now = of.fpp_now;
+    info->generations = (uint32_t)reply->elements;
+    for (size_t i = 0; i < reply->elements; i++) {
+        info->generation[i].items = strtoull(reply->element[i]->str, NULL, 10);
+        info->generation[i].bytes = reply->element[i]->len;
+        info->bytes += reply->element[i]->len;
+    }
+    return SEEN_OK;
+}
+
+static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
+                           seen_exposure_info *info)
+{
+    struct list *m = (struct list *)u;
+    long long left = -1;
+    seen_status status = number_of(m, "PTTL", user, &left);
+    if (status != SEEN_OK) return status;
+    struct seen_order *o = calloc(1, sizeof *o);
+    if (!o) return SEEN_NOMEM;
+    status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = inspect(m, o->k.reply, info);
+    if (status == SEEN_CORRUPT) status = no_list(m);
+    seen_orders_done(o, 1);
+    uint64_t ttl = m->ttl * 1000;
+    if (status == SEEN_OK && left >= 0 && (uint64_t)left <= ttl &&
+        now > ttl - (uint64_t)left) {
+        info->newest = now - (ttl - (uint64_t)left);
+        info->generation[0].newest = info->newest;
+    }
+    return status;
+}
+
+static void read_entry(const struct seen_server *m, const redisReply *reply,
+                       uint64_t now, seen_users_entry *e)
+{
+    (void)now;
+    e->status = inspect((const struct list *)m, reply, &e->info);
+}
+
+static seen_status each(struct seen_users *u, uint64_t now,
+                        bool (*one)(void *ctx, const seen_users_entry *entry),
+                        void *ctx)
+{
+    static const struct seen_server_view view = {
+        .type = "list", .put = put_range, .read = read_entry};
+    return seen_server_each((struct seen_server *)u, &view, now, one, ctx);
+}
+
+static seen_status record(struct seen_users *u, seen_key user, void *buf,
+                          size_t cap, size_t *len)
+{
+    (void)user, (void)buf, (void)cap, (void)len;
+    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
+                           "a list is no record");
+}
+
+static seen_policy policy_of(const struct list *m)
+{
+    return (seen_policy){.items = (uint32_t)m->spec.items,
+                         .generations = FILTERS,
+                         .fpp = m->spec.fpp,
+                         .ttl = m->ttl * 1000};
+}
+
+static seen_status stats(struct seen_users *u, seen_users_stats *out)
+{
+    *out = (seen_users_stats){.policy = policy_of((struct list *)u)};
+    return SEEN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static seen_status close_list(struct seen_users *u)
+{
+    seen_server_close((struct seen_server *)u);
+    free(u);
+    return SEEN_OK;
+}
+
+static const struct seen_users_ops ops = {
+    .close = close_list,
+    .problem = seen_server_problem,
+    .ask = ask,
+    .change = change,
+    .forget = forget,
+    .forget_user = forget_user,
+    .info_of = info_of,
+    .record = record,
+    .each = each,
+    .sync = seen_server_sync,
+    .sweep = seen_server_sweep,
+    .backup = seen_server_backup,
+    .stats = stats,
+};
+
+static seen_status read_url(struct list *m, seen_store_report *r)
+{
+    struct seen_url *url = &m->server.pool.url;
+    seen_plan plan;
+    seen_status status =
+        seen_url_number(url, "n", UINT32_MAX, ITEMS, &m->spec.items, r);
+    if (status == SEEN_OK)
+        status = seen_url_number(url, "ttl", UINT32_MAX, TTL, &m->ttl, r);
+    const char *p = seen_url_param(url, "p");
+    char *end = NULL;
+    m->spec.fpp = p ? strtod(p, &end) : FPP;
+    m->spec.dialect = DIALECT_NAME;
+    if (status == SEEN_OK) status = seen_url_done(url, r);
+    if (status != SEEN_OK) return status;
+    if ((p && (end == p || *end)) || !(m->spec.fpp > 0 && m->spec.fpp < 1))
+        return seen_report(r, SEEN_INVALID,
+                           "URL: p=%s is not a rate between 0 and 1", p);
+    if (m->ttl == 0)
+        return seen_report(r, SEEN_INVALID, "URL: ttl=0: expected seconds");
+    const char *problem = seen_plan_problem(&m->spec);
+    if (problem) return seen_report(r, SEEN_INVALID, "URL: %s", problem);
+    status = seen_plan_for(&m->spec, &plan);
+    if (status != SEEN_OK) return status;
+    if (plan.bits / 6 >= MOST_LETTERS)
+        return seen_report(r, SEEN_UNSUPPORTED,
+                           "URL: n=%llu and p=%g take %llu bits, which is too "
+                           "much for a list",
+                           (unsigned long long)m->spec.items, m->spec.fpp,
+                           (unsigned long long)plan.bits);
+    m->place = seen_place_of(plan.bits, plan.hashes, 0);
+    return SEEN_OK;
+}
+
+static void put_numbers(struct list *m)
+{
+    snprintf(m->hashes, sizeof m->hashes, "%u", m->place.hashes);
+    snprintf(m->items, sizeof m->items, "%llu",
+             (unsigned long long)m->spec.items);
+    snprintf(m->letters, sizeof m->letters, "%u",
+             (unsigned)((m->place.bits + 5) / 6));
+    snprintf(m->seconds, sizeof m->seconds, "%llu", (unsigned long long)m->ttl);
+}
+
+static seen_status check_options(const struct list *m,
+                                 const seen_users_options *options,
+                                 seen_store_report *r)
+{
+    const seen_policy is = policy_of(m), *p = options->policy;
+    if (options->secret)
+        return seen_report(r, SEEN_INVALID, "such lists have no secret");
+    if (p && ((p->items && p->items != is.items) ||
+              (p->generations && p->generations != is.generations) ||
+              (p->fpp > 0 && p->fpp != is.fpp) || (p->ttl && p->ttl != is.ttl)))
+        return seen_report(r, SEEN_INVALID,
+                           "the policy is that of the service: n, p and ttl "
+                           "of the URL, and five filters");
+    return SEEN_OK;
+}
+
+seen_status seen_users_open_list(struct seen_users **u, const char *where,
+                                 const seen_users_options *options,
+                                 seen_store_report *r)
+{
+    struct list *m = calloc(1, sizeof *m);
+    if (!m) return SEEN_NOMEM;
+    m->server.head.ops = &ops;
+    seen_status status = seen_server_open(&m->server, where, "", r);
+    if (status == SEEN_OK) status = read_url(m, r);
+    if (status == SEEN_OK) status = check_options(m, options, r);
+    if (status == SEEN_OK) put_numbers(m);
+    if (status == SEEN_OK && options->mode != SEEN_STORE_READ) {
+        status = seen_pool_script(&m->server.pool, script, m->digest);
+        if (status != SEEN_OK)
+            seen_report(r, status, "%s", m->server.pool.problem);
+    }
+    if (status == SEEN_OK)
+        *u = &m->server.head;
+    else
+        close_list(&m->server.head);
+    return status;
+}

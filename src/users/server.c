@@ -1,0 +1,237 @@
+/* server.c - see server.h. */
+#include "users/server.h"
+
+#include "store/report.h"
+
+#include <hiredis/hiredis.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCAN_COUNT "1000"
+
+/* ---- Life --------------------------------------------------------------- */
+
+seen_status seen_server_open(struct seen_server *m, const char *where,
+                             const char *standard, seen_store_report *r)
+{
+    seen_status status = seen_pool_open(&m->pool, where, false, r);
+    if (status != SEEN_OK) return status;
+    const char *prefix = seen_url_param(&m->pool.url, "prefix");
+    if (prefix && strlen(prefix) >= sizeof m->prefix)
+        return seen_report(r, SEEN_INVALID, "URL: the prefix is too long");
+    strcpy(m->prefix, prefix ? prefix : standard);
+    return SEEN_OK;
+}
+
+void seen_server_close(struct seen_server *m)
+{
+    seen_pool_close(&m->pool);
+}
+
+seen_status seen_server_say(struct seen_server *m, seen_status status,
+                            const char *format, ...)
+{
+    seen_store_report r = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r.problem, sizeof r.problem, format, args);
+    va_end(args);
+    seen_pool_tell(&m->pool, &r);
+    return status;
+}
+
+/* ---- Commands ----------------------------------------------------------- */
+
+bool seen_order_begin(struct seen_order *o, const struct seen_server *m,
+                      seen_key user, size_t more)
+{
+    size_t prefix = strlen(m->prefix);
+    o->argv = calloc(SEEN_ORDER_WORDS + more, sizeof *o->argv);
+    o->len = calloc(SEEN_ORDER_WORDS + more, sizeof *o->len);
+    o->key = malloc(prefix + user.len);
+    if (!o->argv || !o->len || !o->key) return false;
+    memcpy(o->key, m->prefix, prefix);
+    memcpy(o->key + prefix, user.data, user.len);
+    return true;
+}
+
+void seen_order_add(struct seen_order *o, const void *bytes, size_t len)
+{
+    o->argv[o->k.argc] = bytes;
+    o->len[o->k.argc++] = len;
+}
+
+void seen_order_text(struct seen_order *o, const char *text)
+{
+    seen_order_add(o, text, strlen(text));
+}
+
+void seen_order_key(struct seen_order *o, const struct seen_server *m,
+                    seen_key user)
+{
+    o->k.key = o->k.argc;
+    seen_order_add(o, o->key, strlen(m->prefix) + user.len);
+}
+
+seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
+                            size_t n)
+{
+    struct seen_command *k = calloc(n, sizeof *k);
+    if (!k) return SEEN_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        o[i].k.argv = o[i].argv;
+        o[i].k.len = o[i].len;
+        k[i] = o[i].k;
+    }
+    seen_status status = seen_pool_run(&m->pool, k, n);
+    for (size_t i = 0; i < n; i++)
+        o[i].k = k[i];
+    free(k);
+    return status;
+}
+
+void seen_orders_done(struct seen_order *o, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        seen_redis_done(&o[i].k, 1);
+        free(o[i].argv);
+        free(o[i].len);
+        free(o[i].key);
+        free(o[i].packed);
+    }
+    free(o);
+}
+
+/* ---- All users ---------------------------------------------------------- */
+
+struct walk {
+    struct seen_server *m;
+    const struct seen_server_view *view;
+    uint64_t now;
+    bool (*each)(void *ctx, const seen_users_entry *entry);
+    void *ctx;
+    bool stopped;
+    char cursor[32];
+    /* Nodes are walked one after the other: a cursor is a node's own. */
+    uint16_t node, wanted;
+    bool found;
+};
+
+/* The keys of one SCAN: ask for them all in one pipeline. */
+static seen_status walk_keys(struct walk *k, const redisReply *keys)
+{
+    struct seen_server *m = k->m;
+    size_t n = keys->elements, prefix = strlen(m->prefix);
+    struct seen_order *o = calloc(n + 1, sizeof *o);
+    seen_key *user = calloc(n + 1, sizeof *user);
+    seen_status status = o && user ? SEEN_OK : SEEN_NOMEM;
+    for (size_t i = 0; i < n && status == SEEN_OK; i++) {
+        const redisReply *key = keys->element[i];
+        bool ours = key->type == REDIS_REPLY_STRING && key->len > prefix;
+        if (ours) user[i] = (seen_key){key->str + prefix, key->len - prefix};
+        if (!ours) user[i].data = "";
+        if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
+    }
+    if (status == SEEN_OK && n) (void)seen_orders_run(m, o, n);
+    for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
+        seen_users_entry e = {.user = user[i]};
+        if (o[i].k.status == SEEN_IO) status = SEEN_IO;
+        if (o[i].k.status != SEEN_OK || e.user.len == 0 ||
+            o[i].k.reply->type == REDIS_REPLY_NIL) /* gone meanwhile */
+            continue;
+        k->view->read(m, o[i].k.reply, k->now, &e);
+        k->stopped = !k->each(k->ctx, &e);
+    }
+    if (o) seen_orders_done(o, n);
+    free(user);
+    return status;
+}
+
+static seen_status walk_page(void *ctx, redisReply *reply, uint16_t node)
+{
+    struct walk *k = ctx;
+    if (k->found || node < k->wanted) return SEEN_OK;
+    k->found = true;
+    k->node = node;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        reply->element[0]->len >= sizeof k->cursor ||
+        reply->element[1]->type != REDIS_REPLY_ARRAY)
+        return seen_server_say(k->m, SEEN_CORRUPT,
+                               "a reply to SCAN is not what was expected");
+    memcpy(k->cursor, reply->element[0]->str, reply->element[0]->len + 1);
+    return walk_keys(k, reply->element[1]);
+}
+
+/* A pattern that matches the prefix itself. */
+static void quote(const char *prefix, char *to)
+{
+    for (; *prefix; prefix++) {
+        if (strchr("*?[]\\", *prefix)) *to++ = '\\';
+        *to++ = *prefix;
+    }
+    *to++ = '*';
+    *to = '\0';
+}
+
+seen_status seen_server_each(
+    struct seen_server *m, const struct seen_server_view *view, uint64_t now,
+    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx)
+{
+    struct walk k = {
+        .m = m, .view = view, .now = now, .each = each, .ctx = ctx};
+    char pattern[2 * SEEN_PREFIX_MOST + 2];
+    quote(m->prefix, pattern);
+    seen_store_report r = {0};
+    struct seen_pool_link *link = NULL;
+    seen_status status = seen_pool_take(&m->pool, &link, &r);
+    while (status == SEEN_OK && !k.stopped) {
+        strcpy(k.cursor, "0");
+        do {
+            const char *argv[] = {"SCAN",  k.cursor,   "MATCH", pattern,
+                                  "COUNT", SCAN_COUNT, "TYPE",  view->type};
+            struct seen_command scan = {.argc = 8, .argv = argv};
+            k.found = false;
+            status =
+                seen_redis_each_node(link->client, &scan, walk_page, &k, &r);
+            if (k.found) k.wanted = k.node;
+        } while (status == SEEN_OK && k.found && !k.stopped &&
+                 strcmp(k.cursor, "0") != 0);
+        if (!k.found) break;
+        k.wanted = (uint16_t)(k.node + 1);
+    }
+    if (link) seen_pool_return(&m->pool, link);
+    if (status != SEEN_OK) seen_pool_tell(&m->pool, &r);
+    return status;
+}
+
+/* ---- What the server does by itself ------------------------------------- */
+
+const char *seen_server_problem(const struct seen_users *u)
+{
+    return ((const struct seen_server *)u)->pool.problem;
+}
+
+seen_status seen_server_sync(struct seen_users *u)
+{
+    (void)u;
+    return SEEN_OK; /* when a change is on disk is the server's business */
+}
+
+seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
+                              uint64_t *removed)
+{
+    (void)now, (void)removed;
+    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
+                           "old users expire on the server");
+}
+
+seen_status seen_server_backup(struct seen_users *u, const char *dir,
+                               seen_store_report *r)
+{
+    (void)u, (void)dir;
+    return seen_report(r, SEEN_UNSUPPORTED,
+                       "the server makes its own backups: BGSAVE");
+}

@@ -1,0 +1,85 @@
+/*
+ * server.h - users who are keys of a server, a prefix and the name each: what
+ * redis.c and list.c have in common.
+ */
+#ifndef SEEN_USERS_SERVER_H
+#define SEEN_USERS_SERVER_H
+
+#include "users/users.h"
+
+#include "redis/pool.h"
+
+#define SEEN_PREFIX_MOST 256
+
+struct seen_server {
+    struct seen_users head;
+    struct seen_pool pool;
+    char prefix[SEEN_PREFIX_MOST];
+};
+
+/* Connects. prefix=P counts as used; `standard` if it is not given. */
+seen_status seen_server_open(struct seen_server *m, const char *where,
+                             const char *standard, seen_store_report *r);
+/* Also of one that could not be opened; the memory is the caller's. */
+void seen_server_close(struct seen_server *m);
+
+/* A sentence that stays; gives back the status. */
+__attribute__((format(printf, 3, 4))) seen_status
+seen_server_say(struct seen_server *m, seen_status status, const char *format,
+                ...);
+
+/* ---- Commands ----------------------------------------------------------- */
+
+/* A command with its arguments, in memory of its own. */
+struct seen_order {
+    struct seen_command k;
+    const char **argv;
+    size_t *len;
+    char *key;    /* prefix and user */
+    char *packed; /* for whoever fills it */
+    char number[2][24];
+};
+
+#define SEEN_ORDER_WORDS 12 /* arguments beside those that are counted */
+
+/* Room for so many more arguments, and the key; false: no memory. */
+bool seen_order_begin(struct seen_order *o, const struct seen_server *m,
+                      seen_key user, size_t more);
+void seen_order_add(struct seen_order *o, const void *bytes, size_t len);
+void seen_order_text(struct seen_order *o, const char *text);
+void seen_order_key(struct seen_order *o, const struct seen_server *m,
+                    seen_key user);
+
+/* Sends them all; each has a status then, and if SEEN_OK a reply. */
+seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
+                            size_t n);
+/* Gives back all of it, also the array. */
+void seen_orders_done(struct seen_order *o, size_t n);
+
+/* ---- All users ---------------------------------------------------------- */
+
+/* How to look at a user. */
+struct seen_server_view {
+    const char *type; /* of the keys, as TYPE says it */
+    bool (*put)(struct seen_order *o, const struct seen_server *m,
+                seen_key user);
+    /* Fills in the rest of an entry, its status first. SEEN_ABSENT where there
+     * is nothing any more. */
+    void (*read)(const struct seen_server *m, const struct redisReply *reply,
+                 uint64_t now, seen_users_entry *e);
+};
+
+seen_status seen_server_each(
+    struct seen_server *m, const struct seen_server_view *view, uint64_t now,
+    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
+
+/* ---- What the server does by itself ------------------------------------- */
+
+const char *seen_server_problem(const struct seen_users *u);
+seen_status seen_server_sync(struct seen_users *u);
+seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
+                              uint64_t *removed);
+seen_status seen_server_backup(struct seen_users *u, const char *dir,
+                               seen_store_report *r);
+
+#endif
