@@ -13,19 +13,24 @@
  *     if (!row) seen_guard_missed(guard, key, len, now);
  *
  * and whoever inserts a row says seen_guard_created() *before* others can read
- * it. A key that was created is never rejected.
+ * it, and lets them read it within miss_ms. A key that was created is never
+ * rejected.
  *
  * Rebuild    Deleted keys stay in most filters, and one that holds more than it
  *            was planned for lets more pass: rebuild it now and then, while the
  *            guard works. seen_guard_rebuild() first; then wait for inserts that
  *            are under way, whose rows a scan might not see yet (or say
  *            seen_guard_created() again after each commit); then scan the table
- *            into a new filter; then seen_guard_swap(). Keys that were created
- *            meanwhile are in the new filter, too.
+ *            into a new filter, with its allowlist if it shall have one; then
+ *            seen_guard_swap(). Keys that were created meanwhile are in the new
+ *            filter, too. The first filter is built in the same way; a guard
+ *            without one is rebuilding already.
  * Open       Without a filter (still loading, lost) the guard lets everything
- *            pass; or nothing, if it was made so.
+ *            pass; or nothing, if it was made so. It opens, too, when a key that
+ *            was created could not be kept anywhere.
  * Threads    All calls may run at once.
- * Time       `now` is in milliseconds, from the caller.
+ * Time       `now` is in milliseconds, from the caller; a miss is told with the
+ *            `now` it was asked with, however long the database took.
  */
 #ifndef SEEN_GUARD_H
 #define SEEN_GUARD_H
@@ -47,7 +52,8 @@ typedef enum seen_reason {
     SEEN_REASON_MAYBE = 0, /* ask: the filter says maybe */
     SEEN_REASON_LISTED,    /* ask: on the filter's allowlist */
     SEEN_REASON_CREATED,   /* ask: created a short while ago */
-    SEEN_REASON_LOADING,   /* ask, or reject: there is no filter */
+    SEEN_REASON_LOADING,   /* ask, or reject: there is no filter; ask: there
+                              is, but a created key is missing from it */
     SEEN_REASON_ABSENT,    /* reject: the filter says never */
     SEEN_REASON_MISSED     /* reject: was not there a short while ago */
 } seen_reason;
@@ -73,12 +79,14 @@ SEEN_API void seen_guard_free(seen_guard *g);
 SEEN_API seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
                                      uint64_t now, seen_reason *reason);
 
-/* It was asked for, and the database did not have it. */
+/* It was asked for, at this time, and the database did not have it. */
 SEEN_API void seen_guard_missed(seen_guard *g, const void *key, size_t len,
                                 uint64_t now);
 
-/* It is about to exist. SEEN_FULL, SEEN_UNSUPPORTED, SEEN_NOMEM: the filter cannot
- * take it; the guard then lets everything pass until the next swap. */
+/* It is about to exist. What the filter cannot take, the guard keeps in a list.
+ * SEEN_NOMEM, SEEN_FULL, SEEN_INVALID: nor can the list (see seen_allowlist_add());
+ * until the next swap nothing is rejected that the filter does not have, or, if
+ * it was wanted for a new filter only, that one must be built anew. */
 SEEN_API seen_status seen_guard_created(seen_guard *g, const void *key,
                                         size_t len, uint64_t now);
 
@@ -94,19 +102,20 @@ SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter);
 typedef struct seen_guard_stats {
     uint64_t asked;
     uint64_t passed;     /* maybe, listed, created */
-    uint64_t open;       /* asked without a filter */
+    uint64_t open;       /* asked without a filter, or a whole one */
     uint64_t absent;     /* rejected by the filter */
     uint64_t remembered; /* rejected as missed before */
     uint64_t missed;     /* passed, and the database did not have it */
     uint64_t created;
     uint64_t swaps;
     uint64_t misses_now; /* remembered, old ones included */
-    double wrong_share;  /* missed / passed */
+    double wrong_share;  /* missed / passed: the database did not have it */
     double fpp_measured; /* missed / (missed + absent): of keys that do not
                              exist, this share got through; 0 before any */
     double fpp_promised; /* by the filter's plan */
     bool has_filter;
-    bool rebuild; /* recommended: twice the promise, measured */
+    bool rebuild; /* recommended: twice the promise, measured, or a created
+                     key is missing from the filter */
     uint64_t reserved[6];
 } seen_guard_stats;
 

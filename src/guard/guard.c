@@ -11,7 +11,16 @@
  *
  * A key that is created while somebody is still waiting for the database to say
  * that it is not there would be remembered as missed a moment later. Therefore
- * creation is remembered in the same place, for as long, and wins.
+ * creation is remembered in the same place, for as long, and wins. It wins over
+ * misses that were asked for earlier and are told later, too: with the times of
+ * asking, a miss that a creation did not stop has run out when the key is there.
+ * And nothing but newer creations takes its place: a bucket that is full of them
+ * remembers no misses at all.
+ *
+ *     time      100     101       102        103     104
+ *     reader    asks                         missed(100): is not remembered
+ *     writer            created   commits
+ *     others                                         asks: maybe
  *
  * `since` holds keys that were created and that the next filter, or the one that
  * is there, does not have: exact, and empty most of the time.
@@ -35,7 +44,7 @@
 #define MISS_MS  30000
 #define ENOUGH   20 /* wrong passes before a rate means something */
 #define CREATED  ((uint64_t)1 << 63) /* in `when` */
-#define MOST_NOW (CREATED - 1)
+#define MOST_NOW (CREATED - 2)
 
 struct memory {
     uint64_t hash; /* 0: nothing */
@@ -60,7 +69,8 @@ struct seen_guard {
     bool rebuilding;
     bool spoiled; /* a created key is neither in the filter nor in `since` */
     bool lost;    /* one of since the rebuild began */
-    uint64_t swaps, missed_before, absent_before; /* the last swap */
+    uint64_t swaps;
+    seen_guard_stats before; /* the counters, at the last swap */
     struct shard shards[SHARDS];
 };
 
@@ -107,6 +117,7 @@ seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options)
     g->buckets = (misses + SHARDS * WAYS - 1) / (SHARDS * WAYS);
     g->miss_ms = o->miss_ms ? o->miss_ms : MISS_MS;
     g->closed = o->closed;
+    g->rebuilding = true; /* whoever builds the first filter has begun */
     seen_status status = seen_random_key(g->secret);
     if (status == SEEN_OK) status = seen_allowlist_new(&g->since, NULL);
     for (size_t i = 0; i < SHARDS; i++) {
@@ -156,11 +167,13 @@ static struct memory *bucket_of(const seen_guard *g, const struct shard *s,
     return s->memories + WAYS * seen_reduce(h.lo, g->buckets);
 }
 
-/* A time ahead of `now` is of another clock, and means nothing. */
+/* A miss ahead of `now` is of another clock, and means nothing; a creation ahead
+ * of `now` is one that somebody with an older `now` has yet to hear of. */
 static bool is_fresh(const seen_guard *g, const struct memory *m, uint64_t now)
 {
-    uint64_t when = m->when & MOST_NOW;
-    return m->hash && when <= now && now - when < g->miss_ms;
+    uint64_t when = m->when & ~CREATED;
+    if (when > now) return m->when & CREATED;
+    return m->hash && now - when < g->miss_ms;
 }
 
 static struct memory *recall(const seen_guard *g, const struct shard *s,
@@ -203,11 +216,11 @@ static bool is_listed(const seen_filter *f, const void *key, size_t len)
 static seen_reason judge(const seen_guard *g, const struct shard *s,
                          const void *key, size_t len, seen_hash h, uint64_t now)
 {
-    if (!g->filter || g->spoiled) return SEEN_REASON_LOADING;
+    if (!g->filter) return SEEN_REASON_LOADING;
     bool maybe = seen_maybe(g->filter, key, len);
     if (!maybe && seen_allowlist_count(g->since))
         maybe = seen_allowlist_has(g->since, key, len);
-    if (!maybe) return SEEN_REASON_ABSENT;
+    if (!maybe) return g->spoiled ? SEEN_REASON_LOADING : SEEN_REASON_ABSENT;
     if (is_listed(g->filter, key, len)) return SEEN_REASON_LISTED;
     const struct memory *m = recall(g, s, h, now);
     if (!m) return SEEN_REASON_MAYBE;
@@ -227,11 +240,10 @@ seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
     s->count.absent += reason == SEEN_REASON_ABSENT;
     s->count.remembered += reason == SEEN_REASON_MISSED;
     s->count.passed += reason < SEEN_REASON_LOADING;
+    bool reject = reason > SEEN_REASON_LOADING || (!g->filter && g->closed);
     pthread_mutex_unlock(&s->lock);
     if (why) *why = reason;
-    if (reason == SEEN_REASON_LOADING)
-        return g->closed ? SEEN_REJECT : SEEN_ASK;
-    return reason < SEEN_REASON_LOADING ? SEEN_ASK : SEEN_REJECT;
+    return reject ? SEEN_REJECT : SEEN_ASK;
 }
 
 void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
@@ -240,7 +252,7 @@ void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
     seen_hash h = hash_of(g, key, len);
     struct shard *s = shard_of(g, h);
     pthread_mutex_lock(&s->lock);
-    s->count.missed += g->filter != NULL;
+    s->count.missed += g->filter && !g->spoiled;
     remember(g, s, h, now, 0);
     pthread_mutex_unlock(&s->lock);
 }
@@ -250,12 +262,12 @@ void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
 /* With all locks. What the filter cannot take, the list does. */
 static seen_status note_created(seen_guard *g, const void *key, size_t len)
 {
-    seen_status status = SEEN_UNSUPPORTED;
-    if (g->filter) status = seen_add(g->filter, key, len);
-    if (status == SEEN_OK && !g->rebuilding) return SEEN_OK;
-    if (!g->filter && !g->rebuilding) return SEEN_OK; /* everything passes */
-    status = seen_allowlist_add(g->since, key, len);
-    if (status != SEEN_OK) g->spoiled = g->lost = true;
+    bool in = g->filter && seen_add(g->filter, key, len) == SEEN_OK;
+    if (in && !g->rebuilding) return SEEN_OK;
+    seen_status status = seen_allowlist_add(g->since, key, len);
+    if (status == SEEN_OK) return SEEN_OK;
+    g->lost = true;
+    if (!in) g->spoiled = true;
     return status;
 }
 
@@ -338,12 +350,11 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
     g->filter = filter;
     g->concurrent = filter && info.flags & SEEN_CONCURRENT;
     g->fpp = info.fpp;
-    g->rebuilding = g->spoiled = g->lost = false;
+    g->rebuilding = !filter; /* without one, the next one is on its way */
+    g->spoiled = g->lost = false;
     g->swaps++;
-    seen_guard_stats now = {0};
-    sum_up(g, &now);
-    g->missed_before = now.missed;
-    g->absent_before = now.absent;
+    g->before = (seen_guard_stats){0};
+    sum_up(g, &g->before);
     unlock_all(g);
     seen_free(old);
     return SEEN_OK;
@@ -351,25 +362,41 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
 
 /* ---- Numbers ------------------------------------------------------------ */
 
+/* One lock at a time: it may take a while. */
+static uint64_t count_misses(seen_guard *g)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < SHARDS; i++) {
+        struct shard *s = &g->shards[i];
+        pthread_mutex_lock(&s->lock);
+        for (uint64_t k = 0; k < g->buckets * WAYS; k++)
+            n += s->memories[k].hash && !(s->memories[k].when & CREATED);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return n;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
 void seen_guard_stats_of(seen_guard *g, seen_guard_stats *out)
 {
     *out = (seen_guard_stats){0};
+    out->misses_now = count_misses(g);
     lock_all(g);
     sum_up(g, out);
+    seen_guard_stats before = g->before;
+    bool spoiled = g->filter && g->spoiled;
     out->swaps = g->swaps;
-    out->has_filter = g->filter && !g->spoiled;
+    out->has_filter = g->filter && !spoiled;
     out->fpp_promised = g->fpp;
-    uint64_t missed = out->missed - g->missed_before;
-    uint64_t absent = out->absent - g->absent_before;
-    for (size_t i = 0; i < SHARDS; i++)
-        for (uint64_t k = 0; k < g->buckets * WAYS; k++)
-            out->misses_now += g->shards[i].memories[k].hash &&
-                               !(g->shards[i].memories[k].when & CREATED);
     unlock_all(g);
-    if (out->passed)
-        out->wrong_share = (double)out->missed / (double)out->passed;
-    if (missed + absent)
-        out->fpp_measured = (double)missed / (double)(missed + absent);
-    out->rebuild =
-        missed >= ENOUGH && out->fpp_measured > 2 * out->fpp_promised;
+    uint64_t missed = out->missed - before.missed;
+    uint64_t absent = out->absent - before.absent;
+    out->wrong_share = share(missed, out->passed - before.passed);
+    out->fpp_measured = share(missed, missed + absent);
+    out->rebuild = spoiled || (missed >= ENOUGH &&
+                               out->fpp_measured > 2 * out->fpp_promised);
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -153,6 +154,90 @@ static void listed_keys_always_pass(void **state)
     seen_guard_free(g);
 }
 
+/* Who asked before the key was created may tell after it was. */
+static void a_late_miss_does_not_hide_what_was_created(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){.miss_ms = 1000});
+    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    uint64_t key = TEST_STRANGERS;
+    for (uint64_t asked = 4000; asked < 9000; asked++) {
+        assert_int_equal(created(g, key, 5000), SEEN_OK);
+        missed(g, key, asked < 5500 ? asked : 5500);
+        seen_reason why = ask(g, key, asked);
+        assert_true(why == SEEN_REASON_CREATED || why == SEEN_REASON_MAYBE);
+    }
+    /* Nor do others that were asked for long ago and are told now. */
+    for (uint64_t i = 0; i < 200000; i++)
+        missed(g, TEST_STRANGERS + 1 + i, 10);
+    missed(g, key, 5000);
+    assert_int_equal(ask(g, key, 5500), SEEN_REASON_CREATED);
+    /* At the end of all time. */
+    assert_int_equal(created(g, key, UINT64_MAX), SEEN_OK);
+    missed(g, key, UINT64_MAX);
+    assert_int_equal(ask(g, key, UINT64_MAX), SEEN_REASON_CREATED);
+    seen_guard_free(g);
+}
+
+/* Before there is a filter, and when it was taken away. */
+static void keys_created_while_loading_are_in_the_first_filter(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
+    for (uint64_t i = ITEMS; i < ITEMS + 100; i++)
+        assert_int_equal(created(g, i, 0), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0)), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, NULL), SEEN_OK);
+    for (uint64_t i = ITEMS + 100; i < ITEMS + 200; i++)
+        assert_int_equal(created(g, i, 0), SEEN_OK);
+    seen_filter *f = filter_of(0, ITEMS + 100, 0);
+    assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+    for (uint64_t i = 0; i < ITEMS + 200; i++)
+        assert_int_equal(ask(g, i, 1000), SEEN_REASON_MAYBE);
+    seen_guard_free(g);
+}
+
+/* A key that neither the filter nor the list of those created can take: too
+ * long for the list, and too late for the filter. */
+static void a_created_key_that_was_lost_opens_the_guard(void **state)
+{
+    (void)state;
+    size_t len = SEEN_LISTED_KEY_MAX + 1;
+    char *key = calloc(1, len);
+    assert_non_null(key);
+    struct test_batch b = test_batch_new(0, 1000);
+    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
+    for (int closed = 0; closed < 2; closed++) {
+        seen_guard *g = new_guard((seen_guard_options){.closed = closed});
+        seen_filter *f;
+        assert_int_equal(seen_build(&f, &spec, b.keys, 1000), SEEN_OK);
+        seen_guard_swap(g, f);
+        assert_int_equal(seen_guard_created(g, key, len, 0), SEEN_INVALID);
+        assert_int_equal(seen_guard_ask(g, key, len, 0, NULL), SEEN_ASK);
+        assert_int_equal(ask(g, TEST_STRANGERS, 0), SEEN_REASON_LOADING);
+        assert_int_equal(ask(g, 5, 0), SEEN_REASON_MAYBE);
+        seen_guard_stats s;
+        seen_guard_stats_of(g, &s);
+        assert_false(s.has_filter);
+        assert_true(s.rebuild);
+        assert_int_equal(s.open, 2);
+
+        /* Lost for the next filter, although this one has it. */
+        assert_int_equal(seen_guard_swap(g, filter_of(0, 1000, 0)), SEEN_OK);
+        seen_guard_rebuild(g);
+        assert_int_equal(seen_guard_created(g, key, len, 0), SEEN_INVALID);
+        seen_guard_stats_of(g, &s);
+        assert_true(s.has_filter);
+        f = filter_of(0, 1000, 0);
+        assert_int_equal(seen_guard_swap(g, f), SEEN_NOMEM);
+        seen_guard_rebuild(g); /* and scan again */
+        assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+        seen_guard_free(g);
+    }
+    test_batch_free(&b);
+    free(key);
+}
+
 /* A filter that takes no adds: the guard keeps what is created. */
 static void created_keys_pass_whatever_the_filter(void **state)
 {
@@ -189,9 +274,11 @@ static void an_overfull_filter_is_noticed(void **state)
             missed(g, TEST_STRANGERS + i, 0);
     seen_guard_stats_of(g, &s);
     assert_true(s.rebuild);
+    assert_close(s.wrong_share, 1, 1e-9);
     seen_guard_swap(g, filter_of(0, ITEMS, 0));
     seen_guard_stats_of(g, &s);
     assert_false(s.rebuild);
+    assert_true(s.wrong_share == 0);
     assert_int_equal(s.swaps, 2);
     seen_guard_free(g);
 }
@@ -285,6 +372,9 @@ int main(void)
         cmocka_unit_test(misses_are_remembered_for_a_while),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(listed_keys_always_pass),
+        cmocka_unit_test(a_late_miss_does_not_hide_what_was_created),
+        cmocka_unit_test(keys_created_while_loading_are_in_the_first_filter),
+        cmocka_unit_test(a_created_key_that_was_lost_opens_the_guard),
         cmocka_unit_test(created_keys_pass_whatever_the_filter),
         cmocka_unit_test(an_overfull_filter_is_noticed),
         cmocka_unit_test(rebuilding_turns_nobody_away),
