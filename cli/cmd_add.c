@@ -98,11 +98,12 @@ static void open_file(const char *name)
         key_format.u64 = true;
     if (!exists && spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
-    if (exists && target.facts.plan.kind == SEEN_FUSE)
-        fail("%s: is of kind fuse, which takes no new keys: build it again",
-             name);
-    if (!exists && spec.kind == SEEN_FUSE)
-        fail("--kind fuse: is made from all its keys at once: use seen build");
+    if (exists && seen_kind_built(target.facts.plan.kind))
+        fail("%s: is of kind %s, which takes no new keys: build it again", name,
+             seen_kind_name(target.facts.plan.kind));
+    if (!exists && seen_kind_built(spec.kind))
+        fail("--kind %s: is made from all its keys at once: use seen build",
+             seen_kind_name(spec.kind));
     bool foreign =
         exists ? target.facts.plan.kind == SEEN_FOREIGN : spec.dialect != NULL;
     if (foreign && opt.ack)

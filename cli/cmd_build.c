@@ -73,7 +73,11 @@ static const char *growing_kinds(void)
 
 static void settle_items(char **inputs, size_t n)
 {
-    if (spec.kind == SEEN_FUSE || spec.kind == SEEN_BITMAP) return;
+    if (spec.kind == SEEN_BITMAP) return;
+    if (seen_kind_built(spec.kind)) { /* which counts them itself */
+        if (spec.bits && !(wish.rate > 0)) spec.fpp = 0;
+        return;
+    }
     bool regular = all_regular(inputs, n), needed = needs_items(&spec);
     bool useful = regular && spec.bits && !spec.items && !(wish.rate > 0);
     if (!needed && !useful) return;
@@ -255,7 +259,7 @@ static void finish_builder(void)
 
 static void build(void)
 {
-    bool at_once = spec.kind == SEEN_FUSE;
+    bool at_once = seen_kind_built(spec.kind);
     bool grows = spec.kind == SEEN_BITMAP && !spec.bits;
     bool counts = spec.kind == SEEN_CUCKOO;
     if (grows) spec.bits = FIRST_BOUND;

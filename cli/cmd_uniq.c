@@ -146,8 +146,9 @@ static void continue_state(const seen_spec *spec)
     if (file->plan.kind == SEEN_FOREIGN)
         fail("%s: is a filter of another system, which cannot be a state",
              opt.state);
-    if (file->plan.kind == SEEN_FUSE)
-        fail("%s: is of kind fuse, which takes no new keys", opt.state);
+    if (seen_kind_built(file->plan.kind))
+        fail("%s: is of kind %s, which takes no new keys", opt.state,
+             seen_kind_name(file->plan.kind));
     if (file->plan.kind == SEEN_SET && bloom_wanted())
         fail("%s: is a set of fingerprints; -p, -n and -M ask for a Bloom "
              "filter: leave them out, or begin another file",

@@ -89,7 +89,7 @@ typedef enum seen_kind {
     SEEN_BLOOM = 1,    /* classic: k bits anywhere; the smallest that can add */
     SEEN_BLOCKED = 2,  /* k bits in one cache line or a few; the fastest */
     SEEN_CUCKOO = 3,   /* fingerprints; keys of any sort can be removed */
-    SEEN_FUSE = 4,     /* built once from all keys; the smallest */
+    SEEN_FUSE = 4,     /* built once from all keys; the smallest of many */
     SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
     SEEN_WINDOW = 6,   /* forgets: keeps the last so many adds, or what came in
                           the last so many milliseconds; see seen_advance() */
@@ -97,8 +97,10 @@ typedef enum seen_kind {
                          needs to know neither `items` nor `fpp` */
     SEEN_BITMAP = 8,   /* exact set of integers below `bits`, one bit each: the
                          keys of seen_add_u64(), see "Integers" below */
-    SEEN_FOREIGN = 9   /* a filter of another system: see "Dialects" below. Made
+    SEEN_FOREIGN = 9,  /* a filter of another system: see "Dialects" below. Made
                          by naming a dialect, not by naming this */
+    SEEN_SORTED = 10   /* built once from all keys; the smallest of few keys,
+                         at as many bits a key as many */
 } seen_kind;
 
 /* seen_spec.flags */
@@ -189,6 +191,10 @@ SEEN_API seen_kind seen_kind_at(size_t index);
 SEEN_API const char *seen_kind_name(seen_kind kind);  /* NULL: no such kind */
 SEEN_API seen_kind seen_kind_named(const char *name); /* SEEN_ANY: none */
 
+/* Is it made from all its keys at once and takes none afterwards? Then it has a
+ * builder (see below) and no seen_new(). */
+SEEN_API bool seen_kind_built(seen_kind kind);
+
 /* ---- Arithmetic: the formulas, for those who want to see them ----------- */
 
 /* Classic filter, n keys, m bits, k hashes: (1 - e^(-kn/m))^k, the textbook's
@@ -212,7 +218,8 @@ SEEN_API double seen_items_from_fill(double set, double m, double k);
 
 typedef struct seen_filter seen_filter;
 
-/* An empty filter. SEEN_UNSUPPORTED: SEEN_FUSE, see seen_builder_new(). */
+/* An empty filter. SEEN_UNSUPPORTED: a kind that is built, SEEN_FUSE or
+ * SEEN_SORTED, see seen_builder_new(). */
 SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec);
 SEEN_API void seen_free(seen_filter *f);
 
@@ -275,10 +282,10 @@ SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
                                 const seen_key *keys, size_t n);
 
 /*
- * SEEN_FUSE from keys that come one after the other (SEEN_UNSUPPORTED: all
- * other kinds, which need no builder). Such a filter takes no more keys
- * afterwards. Memory: 8 to 16 bytes a key while they come, 44 bytes a different
- * key while it is built.
+ * SEEN_FUSE and SEEN_SORTED from keys that come one after the other
+ * (SEEN_UNSUPPORTED: all other kinds, which need no builder). Such a filter takes
+ * no more keys afterwards. Memory: 8 to 16 bytes a key while they come; 44 bytes
+ * a different key while SEEN_FUSE is built, 16 for SEEN_SORTED.
  */
 typedef struct seen_builder seen_builder;
 

@@ -124,6 +124,12 @@ const char *seen_kind_name(seen_kind kind)
     return ops ? ops->name : NULL;
 }
 
+bool seen_kind_built(seen_kind kind)
+{
+    const struct seen_filter_ops *ops = seen_kinds_find(kind);
+    return ops && ops->build;
+}
+
 seen_kind seen_kind_named(const char *name)
 {
     const struct seen_filter_ops *ops;

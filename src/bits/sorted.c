@@ -12,11 +12,17 @@ struct view {
     uint32_t l;
 };
 
-static struct view view_of(const struct seen_sorted *s)
+/* floor(log2(below / n)), 0 if n is larger. */
+SEEN_INLINE uint32_t low_bits(uint64_t n, uint64_t below)
 {
-    struct view v = {0};
-    while (s->below >> (v.l + 1) >= s->n)
-        v.l++;
+    if (below < 2 * n) return 0;
+    const uint32_t l = seen_clz64(n) - seen_clz64(below);
+    return below >> l >= n ? l : l - 1;
+}
+
+SEEN_INLINE struct view view_of(const struct seen_sorted *s)
+{
+    struct view v = {.l = low_bits(s->n, s->below)};
     v.low_bytes = (s->n * v.l + 7) / 8;
     v.high_bits = s->n + ((s->below - 1) >> v.l) + 1;
     v.high_bytes = (v.high_bits + 7) / 8;
@@ -30,6 +36,24 @@ uint64_t seen_sorted_size(uint64_t n, uint64_t below)
     struct seen_sorted nowhere = {.n = n, .below = below};
     struct view v = view_of(&nowhere);
     return v.low_bytes + v.high_bytes;
+}
+
+/* With l low bits, what the bytes have beside them and a 1 for each number is for
+ * steps, fewer than 2n of them, or l would be larger. */
+uint64_t seen_sorted_below(uint64_t n, uint64_t bytes)
+{
+    if (n == 0 || n > SEEN_SORTED_LONGEST || bytes < n / 4) return 0;
+    bytes = seen_min64(bytes, 7 * n + 8); /* enough for the largest */
+    const uint64_t each = 8 * bytes / n;
+    if (each < 2) return 0;
+    uint64_t l = seen_min64(each - 2, low_bits(n, SEEN_SORTED_MOST)) + 1;
+    while (l-- > 0) {
+        const uint64_t low = (n * l + 7) / 8, high_bits = 8 * (bytes - low);
+        if (high_bits < 2 * n) continue;
+        return seen_min64(seen_min64((high_bits - n) << l, (n << (l + 1)) - 1),
+                          SEEN_SORTED_MOST);
+    }
+    return 0;
 }
 
 /* Eight bytes, or as many as there are, lowest first. */
@@ -179,9 +203,14 @@ SEEN_INLINE uint32_t *expand(uint64_t word, uint32_t *sum, uint32_t *out)
     return out;
 }
 
+/* 64 bits of the unary part from a whole byte on; 0s behind its end. The low
+ * parts lie before, so that its end can be read in one load, too. */
 SEEN_INLINE uint64_t high_word(const struct view *v, uint64_t at)
 {
-    return load(v->high + at / 8, v->high_bytes - at / 8);
+    const uint64_t left = v->high_bytes - at / 8;
+    if (left < 8 && v->low_bytes + v->high_bytes >= 8)
+        return seen_get_le64(v->high + v->high_bytes - 8) >> (64 - 8 * left);
+    return load(v->high + at / 8, left);
 }
 
 /* No bit set beyond the last of either part. */
@@ -193,32 +222,34 @@ static bool spare_bits_clear(const struct seen_sorted *s, const struct view *v)
              v->high[v->high_bytes - 1] >> (v->high_bits % 8));
 }
 
-/* What the next number must not be below, and whether none was so far. */
+/* One more than the number before, whether none was below that one, and how many
+ * were equal to it. */
 struct check {
-    uint64_t least;
+    uint64_t past, repeats;
     bool ascend;
 };
 
 SEEN_INLINE uint64_t checked(struct check *c, uint64_t value)
 {
-    c->ascend &= value >= c->least;
-    c->least = value + 1;
+    c->ascend &= value + 1 >= c->past;
+    c->repeats += value + 1 == c->past;
+    c->past = value + 1;
     return value;
 }
 
 #define WORDS 8 /* of the unary part at a time */
 
-/* All numbers, and whether the encoder could have written them; `out` may be
- * NULL. */
-SEEN_INLINE bool read_all(const struct seen_sorted *s, uint64_t *out)
+/* All numbers, and how many of them differ; 0 if the encoder could not have
+ * written them. `out` may be NULL. */
+SEEN_INLINE uint64_t read_all(const struct seen_sorted *s, uint64_t *out)
 {
     if (s->n == 0 || s->n > SEEN_SORTED_LONGEST ||
         s->below > SEEN_SORTED_MOST || s->n > s->below)
-        return false;
+        return 0;
     const struct view v = view_of(s);
     const uint64_t most = easy(&v, s->n), scale = (uint64_t)1 << v.l;
     uint32_t high[64 * WORDS + AHEAD], zeros = 0;
-    struct check c = {0, true};
+    struct check c = {.ascend = true};
     uint64_t i = 0;
     for (uint64_t at = 0; at < v.high_bits;) {
         const uint32_t *p = high;
@@ -226,7 +257,7 @@ SEEN_INLINE bool read_all(const struct seen_sorted *s, uint64_t *out)
         for (int k = 0; k < WORDS && at < v.high_bits; k++, at += 64)
             end = expand(~high_word(&v, at), &zeros, end);
         const uint64_t all = i + (uint64_t)(end - high);
-        if (all > s->n) return false;
+        if (all > s->n) return 0;
         for (const uint64_t quick = seen_min64(all, most); i < quick; i++) {
             uint64_t value = checked(&c, *p++ * scale + easy_low_at(&v, i));
             if (out) out[i] = value;
@@ -237,29 +268,65 @@ SEEN_INLINE bool read_all(const struct seen_sorted *s, uint64_t *out)
         }
     }
     /* The last bit ends the last step. */
-    return i == s->n && c.ascend && c.least <= s->below &&
-           spare_bits_clear(s, &v) &&
-           !(v.high[(v.high_bits - 1) / 8] >> ((v.high_bits - 1) % 8) & 1);
+    bool ok = i == s->n && c.ascend && c.past <= s->below &&
+              spare_bits_clear(s, &v) &&
+              !(v.high[(v.high_bits - 1) / 8] >> ((v.high_bits - 1) % 8) & 1);
+    return ok ? s->n - c.repeats : 0;
 }
 
 bool seen_sorted_ok(const struct seen_sorted *s)
 {
-    return read_all(s, NULL);
+    return read_all(s, NULL) == s->n && s->n > 0;
 }
 
 bool seen_sorted_decode(const struct seen_sorted *s, uint64_t *out)
 {
-    return read_all(s, out);
+    return read_all(s, out) == s->n && s->n > 0;
+}
+
+uint64_t seen_sorted_different(const struct seen_sorted *s)
+{
+    return read_all(s, NULL);
 }
 
 /* ---- Ask for few -------------------------------------------------------- */
 
-/* The place of the n-th 0 of a word that has more. */
+#define EACH_BYTE 0x0101010101010101u
+#define EACH_TOP  0x8080808080808080u
+
+/* How many of the eight sums, which ascend and are at most 64, are at most n. */
+SEEN_INLINE uint32_t up_to(uint64_t sums, uint64_t n)
+{
+    const uint64_t at_most = ((n * EACH_BYTE) | EACH_TOP) - sums;
+    return (uint32_t)(((at_most & EACH_TOP) >> 7) * EACH_BYTE >> 56);
+}
+
+/* How many 1s there are up to the end of each byte; in the last, all of them. */
+SEEN_INLINE uint64_t byte_sums(uint64_t word)
+{
+    word -= (word >> 1) & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+    return ((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * EACH_BYTE;
+}
+
+/*
+ * The place of the n-th 1, from 0, of a word that has more: in which byte is it,
+ * by the sums; then the bits of that byte become bytes, and the same again. No
+ * branch, no table (Vigna 2008).
+ */
+SEEN_INLINE uint32_t nth_one(uint64_t word, uint64_t sums, uint64_t n)
+{
+    const uint32_t at = 8 * up_to(sums, n);
+    n -= (sums << 8) >> at & 0xff;
+    /* Bit i of the byte to byte i, as 0 or 1. */
+    uint64_t bits = (word >> at & 0xff) * EACH_BYTE & 0x8040201008040201u;
+    bits = ((bits | ((bits | EACH_TOP) - EACH_BYTE)) & EACH_TOP) >> 7;
+    return at + up_to(bits * EACH_BYTE, n);
+}
+
 SEEN_INLINE uint32_t nth_zero(uint64_t word, uint64_t n)
 {
-    for (word = ~word; n > 0; n--)
-        word &= word - 1;
-    return seen_ctz64(word);
+    return nth_one(~word, byte_sums(~word), n);
 }
 
 /* Numbers with high part h lie from the place behind the h-th 0 to the next 0;
@@ -287,6 +354,147 @@ void seen_sorted_find(const struct seen_sorted *s, const uint64_t *values,
              place++)
             there[i] |= low_at(&v, place - high) == (values[i] & mask);
     }
+}
+
+/* ---- Ask for one -------------------------------------------------------- */
+
+#define STEP 1024 /* high parts from one sample to the next */
+
+/* There are fewer than 2n high parts, or l would be larger. */
+uint64_t seen_sorted_samples_size(uint64_t n)
+{
+    return 2 * n / STEP * 4;
+}
+
+/* Writes the samples, or compares them with those that are there. */
+SEEN_INLINE bool samples(const struct seen_sorted *s, uint8_t *out,
+                         const uint8_t *there)
+{
+    const struct view v = view_of(s);
+    const uint64_t count = 2 * s->n / STEP;
+    uint64_t zeros = 0, at = 0;
+    for (uint64_t i = 1; i <= count; i++) {
+        uint64_t before = s->n; /* past the last high part */
+        for (; at < v.high_bits; at += 64) {
+            const uint64_t word = high_word(&v, at),
+                           more = 64 - seen_popcount64(word);
+            if (zeros + more >= i * STEP) {
+                before = at + nth_zero(word, i * STEP - 1 - zeros) + 1;
+                before = seen_min64(before - i * STEP, s->n);
+                break;
+            }
+            zeros += more;
+        }
+        if (out) seen_put_le32(out + 4 * (i - 1), (uint32_t)before);
+        if (there && seen_get_le32(there + 4 * (i - 1)) != before) return false;
+    }
+    return true;
+}
+
+void seen_sorted_sample(const struct seen_sorted *s, uint8_t *out)
+{
+    samples(s, out, NULL);
+}
+
+bool seen_sorted_samples_ok(const struct seen_sorted *s, const uint8_t *there)
+{
+    return samples(s, NULL, there);
+}
+
+#define FEW 64 /* numbers: more are not all looked at */
+
+/*
+ * Among few numbers of up to 8 low bits there is mostly none with these low bits
+ * at all, which can be seen eight numbers at a time: eight low parts are l bytes,
+ * and a part that is the same becomes 0 in their xor with eight copies of the
+ * value. Subtracting 1 from each borrows into the highest bit of a 0; 0s may make
+ * others look like one, but only where there is one.
+ */
+SEEN_INLINE bool any_low(const struct view *v, uint64_t n, uint64_t value)
+{
+    /* A 1 in each of eight parts of l bits. */
+    static const uint64_t units[] = {0x0,
+                                     0xff,
+                                     0x5555,
+                                     0x249249,
+                                     0x11111111,
+                                     0x842108421,
+                                     0x41041041041,
+                                     0x2040810204081,
+                                     0x101010101010101};
+    const uint64_t each = units[v->l], tops = each << (v->l - 1);
+    const uint64_t copies = each * (value & (((uint64_t)1 << v->l) - 1));
+    uint64_t zero = 0, i = 0;
+    for (; i + 8 < n; i += 8) {
+        const uint64_t x = seen_get_le64(v->low + i / 8 * v->l) ^ copies;
+        zero |= (x - each) & ~x & tops;
+    }
+    const uint64_t x = low_from(v, i) ^ copies; /* the last, up to eight */
+    return zero |
+           ((x - each) & ~x & tops & (~(uint64_t)0 >> (64 - (n - i) * v->l)));
+}
+
+/* How many 1s there are from a place on; a stranger's may be many. */
+static uint64_t ones_from(const struct view *v, uint64_t place)
+{
+    uint64_t n = 0;
+    while (place < v->high_bits && v->high[place / 8] >> place % 8 & 1)
+        place++, n++;
+    return n;
+}
+
+/*
+ * As seen_sorted_find(); from a sample, which may be a stranger's, on. Of the
+ * numbers with this high part one or two are asked at once, without a branch for
+ * each that nobody could foresee; there are rarely more.
+ */
+bool seen_sorted_has(const struct seen_sorted *s, const uint8_t *there,
+                     uint64_t value)
+{
+    /* 1. Where to begin to count. */
+    const struct view v = view_of(s);
+    if (s->n <= FEW && v.l > 0 && v.l <= 8 && v.low_bytes >= 8 &&
+        !any_low(&v, s->n, value))
+        return false;
+    const uint64_t high = value >> v.l;
+    uint64_t place = 0, zeros = high; /* still to pass */
+    if (there && high >= STEP) {
+        const uint64_t nth = high / STEP;
+        place = nth * STEP + seen_get_le32(there + 4 * (nth - 1));
+        zeros -= nth * STEP;
+        if (place >= v.high_bits) return false;
+    }
+
+    /* 2. Past the 0s, here 1s; those before the place are not counted. */
+    uint64_t at = place / 8 * 8;
+    uint64_t steps = ~high_word(&v, at) >> place % 8;
+    if (zeros > 0) {
+        steps <<= place % 8;
+        uint64_t sums = byte_sums(steps);
+        while (sums >> 56 < zeros) {
+            at += 64;
+            if (at >= v.high_bits) return false;
+            zeros -= sums >> 56;
+            steps = ~high_word(&v, at);
+            sums = byte_sums(steps);
+        }
+        const uint32_t last = nth_one(steps, sums, zeros - 1);
+        place = at + last + 1;
+        steps = steps >> last >> 1;
+    }
+
+    /* 3. How many numbers up to the next one. */
+    const uint64_t i = place - high, mask = ((uint64_t)1 << v.l) - 1;
+    if (place >= v.high_bits || i >= s->n) return false;
+    const uint64_t many = steps ? seen_ctz64(steps) : ones_from(&v, place);
+    const uint64_t run = seen_min64(many, s->n - i);
+    const uint64_t bits = low_from(&v, i);
+    bool found = (run > 0) & (((bits ^ value) & mask) == 0);
+    const bool two = 2 * v.l + 7 <= 64;
+    found |= two & (run > 1) & (((bits >> v.l ^ value) & mask) == 0);
+    for (uint64_t more = 1 + two; more < run; more++)
+        found |= low_at(&v, i + more) == (value & mask);
+    return found;
 }
 
 /* ---- Ask for many ------------------------------------------------------- */

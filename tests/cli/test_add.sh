@@ -63,6 +63,9 @@ expect_no_file none
 run "$seen" add fuse later; expect_failure "fuse: is of kind fuse, which takes no new keys"
 expect; cmp -s fuse before || wrong "a refused add changed the file"
 run "$seen" add none --kind fuse -n 100 keys; expect_failure "use seen build"
+"$seen" build -q --kind sorted -o sorted keys
+run "$seen" add sorted later; expect_failure "sorted: is of kind sorted, which takes no new keys"
+run "$seen" add none --kind sorted -n 100 keys; expect_failure "--kind sorted: is made from all its keys at once"
 # A cuckoo filter counts: two adds, two removals.
 "$seen" add -q twice --kind cuckoo -n 5000 keys; run "$seen" add twice keys
 expect_err "1,000 of them new"

@@ -8,7 +8,7 @@ seq 2001 3000 >others
 
 # ---- Every kind: what went in is in, and little else ------------------------
 
-for kind in bloom blocked cuckoo fuse scalable set bitmap; do
+for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
   run "$seen" build --kind $kind -o "$kind" keys
   expect_code 0; expect_out ''; expect_err "$kind: $kind filter of"
   run "$seen" verify "$kind"; expect_code 0
@@ -39,18 +39,22 @@ expect_failure "Only files can be counted first: add -n ITEMS, or --kind scalabl
 expect_no_file none
 run bash -c "cat keys | '$seen' build -o none --kind bloom -p 1%"; expect_failure "add -n ITEMS"
 run bash -c "cat keys | '$seen' build -qo piped -n 1000"; expect_code 0; expect_silent
-for kind in set scalable fuse bitmap; do
+for kind in set scalable fuse bitmap sorted; do
   run bash -c "cat keys | '$seen' build -qo piped --kind $kind"; expect_code 0
   run "$seen" check -qv piped keys; expect_code 1
 done
 run bash -c "cat keys | '$seen' build --json -o piped --bits 100000"; expect_code 0; expect_json fpp 0.000
 run "$seen" build --json -o f --bits 20000 keys; expect_json bits 19968; expect_json capacity 1000
 run "$seen" build --json -o f --bits 20000 --hashes 4 --kind bloom keys; expect_json bits 20000; expect_json hashes 4
+for kind in fuse sorted; do # as many bits as there are
+  run bash -c "cat keys | '$seen' build --json -o f --kind $kind --bits 10000"; expect_code 0; expect_json fpp 0.00
+  expect; [ "$("$seen" check -c f keys)" = 1000 ] || wrong "$kind of so many bits"
+done
 run "$seen" build --json -p 1e-6 -n 5000 -o f keys; expect_json capacity 5000
 : >empty
 run "$seen" build --json -o f empty; expect_code 0; expect_json lines 0
 run "$seen" check f keys; expect_code 1; expect_out ''
-for kind in fuse bitmap set cuckoo; do
+for kind in fuse bitmap set cuckoo sorted; do
   run "$seen" build --kind $kind -qo f empty; expect_code 0
   run "$seen" check f keys; expect_code 1
 done

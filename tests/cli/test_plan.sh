@@ -76,7 +76,7 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, window, set, bitmap"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, window, set, bitmap, sorted"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes of a blocked filter"
 for bad in 5 0s 1.5 m 5y 5dd -1d 1e30d 0.0001ms; do
   run "$seen" plan -n 1M -p 1% "--window=$bad"; expect_failure "--window $bad: expected"

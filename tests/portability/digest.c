@@ -129,7 +129,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
     seen_free(f);
 }
 
-static void digest_fuse(uint32_t places)
+static void digest_built(seen_kind kind, uint32_t places)
 {
     enum {
         items = 5000
@@ -142,13 +142,13 @@ static void digest_fuse(uint32_t places)
         keys[i] = (seen_key){bytes[i], 8};
     }
     seen_filter *f;
-    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .hashes = places};
+    seen_spec spec = {.kind = kind, .fpp = 0.01, .hashes = places};
     must(seen_build(&f, &spec, keys, items));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 10 * items; i++)
         sum = checksum(sum, seen_maybe_u64(f, i));
-    printf("fuse %u %016llx %016llx\n", places, (unsigned long long)sum,
-           (unsigned long long)saved_bytes(f));
+    printf("%s %u %016llx %016llx\n", seen_kind_name(kind), places,
+           (unsigned long long)sum, (unsigned long long)saved_bytes(f));
     seen_free(f);
 }
 
@@ -189,8 +189,9 @@ int main(void)
     digest_window(0.01, 4, 250, 0);
     digest_window(1e-5, 4, 250, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
-    digest_fuse(3);
-    digest_fuse(4);
+    digest_built(SEEN_FUSE, 3);
+    digest_built(SEEN_FUSE, 4);
+    digest_built(SEEN_SORTED, 1);
     digest_bitmap();
     return 0;
 }

@@ -495,7 +495,55 @@ class Bitmap(Filter):
         return lo < self.h.m and bool(self.bit(lo))
 
 
-KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 6: Window, 7: Set, 8: Bitmap}
+class Sorted(Filter):
+    """n fingerprints below u, Elias-Fano coded; then the samples."""
+
+    def set_up(self, state):
+        n = self.h.capacity
+        need(self.h.k == 1 and self.h.width == 0, "k or width")
+        need(1 <= n <= 1 << 30 and self.h.m % 8 == 0, "n or m")
+        need(self.h.items in (0, n), "items")
+        self.samples = n // 512
+        self.used = self.h.m // 8
+        code = self.used - 4 * self.samples
+        self.u = max((self.most(n, code, l) for l in range(49)), default=0)
+        need(self.u >= n, "too few bits")
+        self.l = (self.u // n).bit_length() - 1
+        self.low = (n * self.l + 7) // 8
+        self.bits = n + (self.u - 1 >> self.l) + 1
+        need(code == self.low + (self.bits + 7) // 8, "m")
+
+    @staticmethod
+    def most(n, code, l):
+        """The largest u with l low bits whose code fits, or 0."""
+        steps = 8 * (code - (n * l + 7) // 8) - n
+        return min(steps << l, (n << l + 1) - 1, 1 << 48) if steps >= n and n << l <= 1 << 48 else 0
+
+    def check_payload(self):
+        n = self.h.capacity
+        self.numbers = []
+        if self.h.items == 0:
+            need(not any(self.payload), "nothing, and not 0")
+            return
+        low = int.from_bytes(self.payload[: self.low], "little")
+        end = self.used - 4 * self.samples
+        high = int.from_bytes(self.payload[self.low : end], "little")
+        need(low >> n * self.l == 0 and high >> self.bits - 1 == 0, "spare bits")
+        places = [i for i in range(self.bits) if high >> i & 1]
+        need(len(places) == n, "ones")
+        for i, place in enumerate(places):
+            part = low >> i * self.l & (1 << self.l) - 1
+            self.numbers.append((place - i << self.l) + part)
+        need(self.numbers == sorted(self.numbers) and self.numbers[-1] < self.u, "order")
+        for i in range(self.samples):
+            (before,) = struct.unpack_from("<I", self.payload, end + 4 * i)
+            need(before == sum(x >> self.l < 1024 * (i + 1) for x in self.numbers), "samples")
+
+    def maybe(self, lo, hi):
+        return reduce(lo, self.u) in self.numbers
+
+
+KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 6: Window, 7: Set, 8: Bitmap, 10: Sorted}
 
 
 # ---- The test ---------------------------------------------------------------

@@ -67,6 +67,12 @@ static const struct file files[] = {
     {.name = "fuse_keyed",
      .spec = {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
      .save_flags = SEEN_SECRET_APART},
+    {.name = "sorted", .spec = {.kind = SEEN_SORTED, .fpp = 0.01}},
+    {.name = "sorted_rare", .spec = {.kind = SEEN_SORTED, .fpp = 1e-9}},
+    {.name = "sorted_rough", .spec = {.kind = SEEN_SORTED, .fpp = 0.4}},
+    {.name = "sorted_keyed",
+     .spec = {.kind = SEEN_SORTED, .fpp = 0.05, .flags = SEEN_KEYED},
+     .save_flags = SEEN_SECRET_APART},
     {.name = "scalable",
      .spec = {.kind = SEEN_SCALABLE, .items = 900, .fpp = 0.01}},
     {.name = "scalable_grown",
@@ -207,14 +213,15 @@ static seen_filter *fill(seen_spec spec, size_t n)
     seen_filter *f = NULL;
     make_keys(spec.kind);
     if (spec.flags & SEEN_KEYED) spec.key = secret;
-    seen_status status = spec.kind == SEEN_FUSE ? seen_build(&f, &spec, keys, n)
-                                                : seen_new(&f, &spec);
+    const bool built = seen_kind_built(spec.kind);
+    seen_status status =
+        built ? seen_build(&f, &spec, keys, n) : seen_new(&f, &spec);
     if (status == SEEN_OK && spec.window_ms) /* twenty each 100 ms */
         for (size_t i = 0; i < n && status == SEEN_OK; i++) {
             seen_advance(f, i / 20 * 100);
             status = seen_add(f, keys[i].data, keys[i].len);
         }
-    else if (status == SEEN_OK && spec.kind != SEEN_FUSE)
+    else if (status == SEEN_OK && !built)
         status = seen_add_many(f, keys, n, NULL);
     if (spec.window_ms == 1) seen_advance(f, UINT64_MAX);
     must(status == SEEN_OK, seen_strerror(status));
@@ -275,6 +282,14 @@ int main(int argc, char **argv)
     seen_filter *empty = fill((seen_spec){.kind = SEEN_FUSE, .fpp = 0.01}, 0);
     write_filter("fuse_empty", empty, 0);
     seen_free(empty);
+    empty = fill((seen_spec){.kind = SEEN_SORTED, .fpp = 0.01}, 0);
+    write_filter("sorted_empty", empty, 0);
+    seen_free(empty);
+    /* With samples: 512 keys and more have some. */
+    seen_filter *many =
+        fill((seen_spec){.kind = SEEN_SORTED, .fpp = 0.004}, ASKED - 100);
+    write_filter("sorted_many", many, 0);
+    seen_free(many);
     write_reseeded_fuse();
     write_stored();
     return 0;

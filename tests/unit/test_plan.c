@@ -279,7 +279,8 @@ static void kinds_are_enumerated_and_named(void **state)
     } rows[] = {{SEEN_BLOOM, "bloom"},       {SEEN_BLOCKED, "blocked"},
                 {SEEN_CUCKOO, "cuckoo"},     {SEEN_FUSE, "fuse"},
                 {SEEN_SCALABLE, "scalable"}, {SEEN_WINDOW, "window"},
-                {SEEN_SET, "set"},           {SEEN_BITMAP, "bitmap"}};
+                {SEEN_SET, "set"},           {SEEN_BITMAP, "bitmap"},
+                {SEEN_SORTED, "sorted"}};
     const size_t n = sizeof rows / sizeof *rows;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(seen_kind_at(i), rows[i].kind);
@@ -422,7 +423,7 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
     seen_spec foreign = good; /* which has a dialect */
     foreign.kind = SEEN_FOREIGN;
     refused(foreign, SEEN_INVALID, "dialect");
-    static const int kinds[] = {10, 99, -1};
+    static const int kinds[] = {11, 99, -1};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         seen_spec spec = good;
         spec.kind = (seen_kind)kinds[i];
@@ -486,7 +487,7 @@ static void random_specs_give_a_plan_or_a_reason(void **state)
     (void)state;
     struct test_rng r = test_rng(23);
     for (uint64_t i = 0; i < 5000 * test_scale(); i++) {
-        seen_spec spec = {.kind = (seen_kind)test_below(&r, 9)};
+        seen_spec spec = {.kind = (seen_kind)test_below(&r, 12)};
         if (test_below(&r, 2)) spec.items = test_next(&r) >> test_below(&r, 64);
         if (test_below(&r, 2)) spec.fpp = pow(10, -20 * test_unit(&r)) * 1.01;
         if (test_below(&r, 2)) spec.bits = test_next(&r) >> test_below(&r, 64);

@@ -76,7 +76,7 @@ static void lists_come_back_and_answer(void **state)
     (void)state;
     struct test_rng r = test_rng(400);
     for (uint64_t round = 0; round < 3000 * test_scale(); round++) {
-        uint64_t below = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 39));
+        uint64_t below = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 47));
         uint64_t n = 1 + test_below(&r, (uint64_t)1 << test_below(&r, 11));
         n = random_set(&r, n < below ? n : below, below);
         uint64_t len;
@@ -89,6 +89,79 @@ static void lists_come_back_and_answer(void **state)
         ask_some(&r, &s);
         free(bytes);
     }
+}
+
+/* The one question, with samples and without, also where numbers repeat. */
+static void one_number_is_found_as_many_are(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(403);
+    for (uint64_t round = 0; round < 2000 * test_scale(); round++) {
+        uint64_t below = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 47));
+        uint64_t n = 1 + test_below(&r, (uint64_t)1 << test_below(&r, 12));
+        if (n > below) n = below;
+        if (n > MOST) n = MOST;
+        for (uint64_t i = 0; i < n; i++)
+            values[i] = test_below(&r, below);
+        seen_sort64(values, spare, n);
+        uint64_t len, samples_len = seen_sorted_samples_size(n);
+        uint8_t *bytes = encode(n, below, &len), *samples = malloc(samples_len);
+        struct seen_sorted s = {bytes, n, below};
+        seen_sorted_sample(&s, samples);
+        assert_true(seen_sorted_samples_ok(&s, samples));
+
+        uint64_t different = 1;
+        for (uint64_t i = 1; i < n; i++)
+            different += values[i] != values[i - 1];
+        assert_int_equal(seen_sorted_different(&s), different);
+        assert_int_equal(seen_sorted_ok(&s), different == n);
+        for (int i = 0; i < ASKED; i++) {
+            uint64_t asked = test_below(&r, 2) ? values[test_below(&r, n)]
+                                               : test_below(&r, below);
+            assert_int_equal(seen_sorted_has(&s, NULL, asked),
+                             member(n, asked));
+            assert_int_equal(seen_sorted_has(&s, samples, asked),
+                             member(n, asked));
+        }
+        if (samples_len) {
+            samples[test_below(&r, samples_len)] ^= 1;
+            assert_false(seen_sorted_samples_ok(&s, samples));
+            seen_sorted_has(&s, samples, test_below(&r, below));
+        }
+        free(samples);
+        free(bytes);
+    }
+}
+
+/* The largest bound fits; one more does not. */
+static void bytes_are_filled_to_the_last_bit(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(404);
+    for (uint64_t round = 0; round < 300000; round++) {
+        uint64_t n = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 20));
+        uint64_t bytes = test_below(&r, 7 * n + 9);
+        uint64_t below = seen_sorted_below(n, bytes);
+        if (below == 0) {
+            assert_true(seen_sorted_size(n, n) > bytes);
+            continue;
+        }
+        assert_true(below >= n && below <= SEEN_SORTED_MOST);
+        uint64_t size = seen_sorted_size(n, below);
+        assert_true(size <= bytes);
+        assert_int_equal(seen_sorted_below(n, size), below);
+        if (below == SEEN_SORTED_MOST) continue;
+        assert_true(seen_sorted_size(n, below + 1) > bytes);
+        for (uint64_t i = 2; i < 40; i++) {
+            uint64_t more = below + 1 + below * i / 20;
+            if (more <= SEEN_SORTED_MOST)
+                assert_true(seen_sorted_size(n, more) > bytes);
+        }
+    }
+    assert_int_equal(seen_sorted_below(0, 100), 0);
+    assert_int_equal(seen_sorted_below(1, 0), 0);
+    assert_int_equal(seen_sorted_below(SEEN_SORTED_LONGEST + 1, UINT64_MAX), 0);
+    assert_int_equal(seen_sorted_below(1, UINT64_MAX), SEEN_SORTED_MOST);
 }
 
 static void a_thousand_take_what_the_essay_says(void **state)
@@ -105,7 +178,7 @@ static void sizes_hardly_fall_behind(void **state)
     (void)state;
     struct test_rng r = test_rng(402);
     for (uint64_t round = 0; round < 300000; round++) {
-        uint64_t below = 2 + test_below(&r, (uint64_t)2 << test_below(&r, 39));
+        uint64_t below = 2 + test_below(&r, (uint64_t)2 << test_below(&r, 47));
         uint64_t n = 2 + test_below(&r, (uint64_t)2 << test_below(&r, 20));
         if (n > below) n = below;
         uint64_t fewer = 1 + test_below(&r, n),
@@ -142,6 +215,10 @@ static void any_bytes_come_back(void **state)
         uint64_t asked[3] = {0, test_below(&r, below), below - 1};
         seen_sorted_find(&s, asked, 3, there);
         seen_sorted_find_many(&s, asked, 3, room_for_index(&s), there);
+        for (int i = 0; i < 3; i++)
+            seen_sorted_has(&s, NULL, asked[i]);
+        seen_sorted_samples_ok(&s, bytes); /* few numbers have none */
+        assert_true(seen_sorted_different(&s) <= n);
         bool ok = seen_sorted_ok(&s);
         assert_int_equal(seen_sorted_decode(&s, values), ok);
         if (ok) { /* then it is a list, and the only form */
@@ -158,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_come_back_and_answer),
+        cmocka_unit_test(one_number_is_found_as_many_are),
+        cmocka_unit_test(bytes_are_filled_to_the_last_bit),
         cmocka_unit_test(a_thousand_take_what_the_essay_says),
         cmocka_unit_test(sizes_hardly_fall_behind),
         cmocka_unit_test(any_bytes_come_back),
