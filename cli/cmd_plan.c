@@ -35,7 +35,7 @@ static const struct option options[] = {
      "a window of 500ms, 30m, 5d; -n keys come in one"},
     {0, "generations", "G", OPTION_COUNT, &opt.generations,
      "the steps in which a window forgets: 4"},
-    {0, "dialect", "D", OPTION_DIALECT, &opt.dialect,
+    {0, "dialect", "DIALECT", OPTION_DIALECT, &opt.dialect,
      "what another system would make of it: see seen dialects"},
     {0, "bits-per-key", "B", OPTION_REAL, &opt.bits_per_key,
      "bits for each key, where a dialect counts so"},
