@@ -177,12 +177,12 @@ static int run(char **operands, size_t n)
 }
 
 static const char *const examples[] = {
-    "seen add seen.filter -n 1e9 -p 0.1% < urls.txt",
-    "remember lines in a file, made for a billion of them if it is not there",
-    "producer | seen add --batch 1000 --ack seen.filter",
+    "seen add urls.seen -n 10M -p 0.1% < urls.txt",
+    "remember lines in a file, made for ten million if it is not there",
+    "producer | seen add --batch 1000 --ack urls.seen",
     "learn how many keys would survive a loss of power",
-    "seen add blocked.seen new-*.txt",
-    "more keys for a filter that seen build made",
+    "seen add urls.seen new-*.txt",
+    "more keys for a filter that is there",
     NULL,
 };
 

@@ -56,6 +56,10 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen backup feed feed-monday",
     "a store of its own, as of now; writers need not stop",
+    "seen backup lmdb:feed \"feed-$(date +%F)\"",
+    "one for every day",
+    "seen backup feed copy && seen fresh copy alice --tail candidates.txt",
+    "the copy answers as the original did",
     NULL,
 };
 

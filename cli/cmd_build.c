@@ -356,7 +356,7 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen build -o urls.seen urls.txt",
     "a filter of all lines of a file, wrong for one other line in 1000",
-    "mysql -BNe 'select id from users' | seen build -n 100M -p 1e-4 -o "
+    "mysql -BNe 'select id from users' | seen build -n 10M -p 1e-4 -o "
     "ids.seen",
     "from a pipe: say how many keys will come",
     "seen build --kind fuse -o - banned.txt | ssh web 'cat > banned.seen'",

@@ -111,18 +111,17 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen check breached.seen passwords.txt",
     "print the lines that are (but for the rate) in the filter",
-    "seen check -v seen.filter candidates.txt | fetch",
+    "seen check -v urls.seen candidates.txt | fetch",
     "go on with those that are certainly new",
     "ssh host cat big.seen | seen check - keys.txt -c",
     "ask a filter that comes through a pipe",
-    "redis-cli --raw get shown | head -c -1 | seen check - --dialect gozero "
-    "--bits 20000 ids",
-    "ask a filter that go-zero keeps in Redis",
+    "seen check --dialect leveldb block keys.txt",
+    "ask a filter that LevelDB wrote",
     NULL,
 };
 
 static const struct option *const groups[] = {
-    options, key_options, dialect_options, secret_options, NULL};
+    options, secret_options, key_options, dialect_options, NULL};
 
 const struct verb verb_check = {
     .name = "check",

@@ -21,7 +21,7 @@ static struct {
 } opt;
 
 static const struct option options[] = {
-    {0, "to", "D", OPTION_TEXT, &opt.to,
+    {0, "to", "native|DIALECT", OPTION_TEXT, &opt.to,
      "the dialect to write; native is our own container"},
     {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
      "write the result here; - is stdout"},
@@ -52,8 +52,10 @@ static void convert(const struct target *t, const char *path)
 static int run(char **operands, size_t n)
 {
     struct target target;
-    if (n != 1) fail("expected one filter: seen convert IN --to D -o OUT");
-    if (!opt.to) fail("--to is missing: expected --to D, see seen dialects");
+    if (n != 1)
+        fail("expected one filter: seen convert IN --to DIALECT -o OUT");
+    if (!opt.to)
+        fail("--to is missing: expected --to DIALECT, see seen dialects");
     if (!to_native() && !seen_dialect_named(unpacked_name(opt.to), NULL))
         fail("--to %s: expected native or a dialect of seen dialects", opt.to);
     const char *path = output_path(opt.output);
@@ -78,13 +80,13 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, dialect_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {options, secret_options,
+                                              dialect_options, NULL};
 
 const struct verb verb_convert = {
     .name = "convert",
     .summary = "the same filter in another encoding",
-    .operands = "IN --to D -o OUT",
+    .operands = "IN --to DIALECT -o OUT",
     .text =
         "Between encodings of one scheme only: where another system puts the "
         "bits\n"

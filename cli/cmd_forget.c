@@ -109,13 +109,13 @@ static const char *const examples[] = {
     "everything that is known about alice",
     "seen forget feed alice post-17",
     "she may be shown this one again",
-    "seen forget 'redis+gozero://cache/bloom?bits=20000000'",
-    "a filter on a server, all of it",
+    "xargs -n 1 seen forget -q feed < leavers.txt",
+    "everything about users who have left, one a line",
     NULL,
 };
 
-static const struct option *const groups[] = {options, key_options,
-                                              time_options, NULL};
+static const struct option *const groups[] = {options, time_options,
+                                              key_options, NULL};
 
 const struct verb verb_forget = {
     .name = "forget",

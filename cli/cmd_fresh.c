@@ -37,7 +37,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {candidate_options, tail_options,
-                                              key_options, time_options, NULL};
+                                              time_options, key_options, NULL};
 
 const struct verb verb_fresh = {
     .name = "fresh",

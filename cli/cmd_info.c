@@ -390,7 +390,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {
-    options, dialect_options, secret_options, tail_options, time_options, NULL};
+    options, secret_options, tail_options, time_options, dialect_options, NULL};
 
 const struct verb verb_info = {
     .name = "info",

@@ -175,7 +175,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {options, policy_options,
-                                              key_options, time_options, NULL};
+                                              time_options, key_options, NULL};
 
 const struct verb verb_mark = {
     .name = "mark",

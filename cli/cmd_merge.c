@@ -199,8 +199,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, dialect_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {options, secret_options,
+                                              dialect_options, NULL};
 
 const struct verb verb_merge = {
     .name = "merge",

@@ -1,9 +1,11 @@
 /*
  * cmd_plan.c - seen plan: what a filter costs before you make it, kind by kind.
  */
+#include "fleet.h"
 #include "options.h"
 #include "output.h"
 #include "pack.h"
+#include "plot.h"
 #include "spec.h"
 #include "units.h"
 
@@ -16,7 +18,7 @@ static struct {
     uint64_t items, bits, hashes, memory, last, window, generations;
     double rate, bits_per_key;
     seen_kind kind;
-    const char *dialect;
+    const char *dialect, *plot, *fleet;
     bool json;
 } opt;
 
@@ -35,10 +37,16 @@ static const struct option options[] = {
      "a window of 500ms, 30m, 5d; -n keys come in one"},
     {0, "generations", "G", OPTION_COUNT, &opt.generations,
      "the steps in which a window forgets: 4"},
-    {0, "dialect", "D", OPTION_DIALECT, &opt.dialect,
+    {0, "dialect", "DIALECT", OPTION_DIALECT, &opt.dialect,
      "what another system would make of it: see seen dialects"},
     {0, "bits-per-key", "B", OPTION_REAL, &opt.bits_per_key,
      "bits for each key, where a dialect counts so"},
+    {0, "plot", "FILE", OPTION_TEXT, &opt.plot,
+     "draw it as SVG: the rate as keys come in, memory against rate; - is "
+     "stdout"},
+    {0, "fleet", "WISH", OPTION_TEXT, &opt.fleet,
+     "servers for exposure sets instead, from users=100M,items=300 and, if you "
+     "like, candidates=200,qps=1000,memory=16G,replicas=1"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -262,6 +270,128 @@ static void print_json(const struct row *rows, size_t n)
     json_close(&j, '}');
 }
 
+/* ---- Picture ------------------------------------------------------------ */
+
+/* Rates to plan for, from the left to the right. */
+#define WORST_RATE 0.1
+#define BEST_RATE  1e-6
+
+static double plotted_items;
+
+static const char *show_memory(char buf[UNIT_TEXT], double bits)
+{
+    return show_size(buf, bits * plotted_items / 8);
+}
+
+/* The rate from no keys to four times the plan. */
+static void rate_curve(struct curve *c, const struct row *row)
+{
+    c->name = row->name;
+    c->colour = row->kind;
+    for (c->points = 0; c->points < CURVE_POINTS; c->points++) {
+        double keys =
+            4 * plotted_items * (double)c->points / (CURVE_POINTS - 1);
+        c->x[c->points] = keys;
+        c->y[c->points] = seen_plan_fpp(&row->plan, (uint64_t)keys);
+    }
+}
+
+/* Bits a key, all of the memory counted; `kind` SEEN_ANY: the least possible. */
+static void memory_curve(struct curve *c, seen_kind kind)
+{
+    c->name = kind == SEEN_ANY ? "least possible" : seen_kind_name(kind);
+    c->limit = kind == SEEN_ANY;
+    c->colour = kind;
+    for (c->points = 0; c->points < CURVE_POINTS; c->points++) {
+        double p = WORST_RATE * pow(BEST_RATE / WORST_RATE,
+                                    (double)c->points / (CURVE_POINTS - 1));
+        seen_spec spec = {
+            .kind = kind, .items = (uint64_t)plotted_items, .fpp = p};
+        seen_plan plan;
+        c->x[c->points] = p;
+        if (c->limit)
+            c->y[c->points] = -log2(p);
+        else if (seen_plan_for(&spec, &plan) == SEEN_OK)
+            c->y[c->points] = 8 * (double)plan.bytes / plotted_items;
+        else
+            c->y[c->points] = NAN;
+    }
+}
+
+static void draw_rates(struct plot *plot, const struct row *rows, size_t n,
+                       const struct row *shown)
+{
+    static struct curve curves[MOST_KINDS];
+    char text[64], items[UNIT_TEXT], rate[UNIT_TEXT], twice[UNIT_TEXT];
+    char twice_text[96];
+    size_t count = 0;
+    double least = pow(10, floor(log10(shown->plan.fpp) - 1.5));
+    for (size_t i = 0; i < n; i++)
+        if (!rows[i].problem && rows[i].plan.fpp >= least)
+            rate_curve(&curves[count++], &rows[i]);
+    snprintf(text, sizeof text, "planned: %s keys at %s",
+             show_short(items, plotted_items),
+             show_rate(rate, shown->plan.fpp));
+    snprintf(twice_text, sizeof twice_text, "%s, twice as many: %s",
+             shown->name, show_rate(twice, rate_at(&shown->plan, 2)));
+    struct dot dots[] = {
+        {plotted_items, shown->plan.fpp, text},
+        {2 * plotted_items, rate_at(&shown->plan, 2), twice_text}};
+    plot_chart(plot,
+               &(struct chart){.title = "False-positive rate as keys come in",
+                               .x = {"keys in the filter", 0, 4 * plotted_items,
+                                     plotted_items, false, show_short},
+                               .y = {"rate", least, 1, 10, true, show_rate},
+                               .curves = curves,
+                               .curve_count = count,
+                               .dots = dots,
+                               .dot_count = dots[1].y <= 1 ? 2 : 1,
+                               .beyond = plotted_items,
+                               .beyond_text = "more than planned"});
+}
+
+static void draw_memory(struct plot *plot, const struct row *shown)
+{
+    static struct curve curves[MOST_KINDS + 1];
+    char title[96], items[UNIT_TEXT], text[96], memory[UNIT_TEXT];
+    size_t count = 0;
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && count < MOST_KINDS; i++)
+        if (seen_kind_at(i) != SEEN_BITMAP && seen_kind_at(i) != SEEN_WINDOW)
+            memory_curve(&curves[count++], seen_kind_at(i));
+    memory_curve(&curves[count++], SEEN_ANY);
+    double top = 64;
+    for (size_t i = 0; i < count; i++)
+        while (top < curves[i].y[CURVE_POINTS - 1] && top < 512)
+            top *= 2;
+    snprintf(title, sizeof title, "Memory for %s keys, against the rate",
+             show_short(items, plotted_items));
+    double bits = 8 * (double)shown->plan.bytes / plotted_items;
+    snprintf(text, sizeof text, "%s: %s, %.1f bits a key", shown->name,
+             show_size(memory, (double)shown->plan.bytes), bits);
+    struct dot dot = {shown->plan.fpp, bits, text};
+    bool inside = dot.x <= WORST_RATE && dot.x >= BEST_RATE && bits <= top;
+    plot_chart(plot,
+               &(struct chart){.title = title,
+                               .x = {"false-positive rate", WORST_RATE,
+                                     BEST_RATE, 0.1, true, show_rate},
+                               .y = {"memory", 2, top, 2, true, show_memory},
+                               .curves = curves,
+                               .curve_count = count,
+                               .dots = &dot,
+                               .dot_count = inside});
+}
+
+static void draw(const struct row *rows, size_t n, const struct row *shown)
+{
+    struct plot *plot = plot_new();
+    plotted_items = (double)shown->plan.items;
+    if (!(shown->plan.fpp > 0))
+        fail("--plot: a bitmap is exact: there is no rate to draw");
+    draw_rates(plot, rows, n, shown);
+    draw_memory(plot, shown);
+    plot_save(plot, opt.plot);
+}
+
 /* ---- Run ---------------------------------------------------------------- */
 
 static const struct row *first_planned(const struct row *rows, size_t n,
@@ -278,6 +408,11 @@ static int run(char **operands, size_t n)
 {
     if (n > 0)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
+    if (opt.fleet) {
+        plan_fleet(opt.fleet, opt.json);
+        finish_output();
+        return EXIT_DONE;
+    }
     if (opt.memory && opt.bits) fail("-M and --bits say the same: give one");
     if (opt.memory) opt.bits = bits_within(opt.memory);
     if (opt.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
@@ -302,9 +437,11 @@ static int run(char **operands, size_t n)
     if (!shown || (grows(shown->kind) && opt.kind != shown->kind))
         fail("%s", in_options(rows[0].problem, bits_option()));
 
-    if (opt.json) {
+    if (opt.plot) draw(rows, kinds, shown);
+    bool only_plot = opt.plot && strcmp(opt.plot, "-") == 0;
+    if (opt.json && !only_plot) {
         print_json(rows, kinds);
-    } else {
+    } else if (!only_plot) {
         print_wish(shown);
         print_table(rows, kinds);
         if (shown->kind != SEEN_SET && shown->plan.fpp > 0)
@@ -325,6 +462,10 @@ static const char *const examples[] = {
     "a window that forgets after 30 days, for 5 million keys a month",
     "seen plan --dialect gozero -n 1e6",
     "what go-zero advises for a million keys",
+    "seen plan -n 1e9 -p 0.1% --plot plan.svg",
+    "the same as two charts: the rate as keys come in, memory against rate",
+    "seen plan --fleet users=100M,items=300,candidates=500,qps=50k",
+    "memory, processors and Redis nodes for a feed of 100 million users",
     NULL,
 };
 
@@ -342,7 +483,10 @@ const struct verb verb_plan = {
         "one\n"
         "core in batches. A window needs --last, or --window and -n, and -p; "
         "its\n"
-        "bits a key are for each that it promises to keep.",
+        "bits a key are for each that it promises to keep.\n\n"
+        "--fleet plans servers for exposure sets: what is known of users, from "
+        "costs\n"
+        "that were measured, with the formula for each figure.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -120,7 +120,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {
-    options, key_options, dialect_options, secret_options, NULL};
+    options, secret_options, key_options, dialect_options, NULL};
 
 const struct verb verb_remove = {
     .name = "remove",

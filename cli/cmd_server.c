@@ -49,8 +49,8 @@ static struct {
 
 static const struct option options[] = {
     {0, "port", "P", OPTION_COUNT, &opt.port, "listen at 127.0.0.1:P (6379)"},
-    {0, "dir", "D", OPTION_TEXT, &opt.dir,
-     "keep data, logs and the secret in D (seen-server)"},
+    {0, "dir", "DIR", OPTION_TEXT, &opt.dir,
+     "keep data, logs and the secret in DIR (seen-server)"},
     {0, "cluster", "N", OPTION_COUNT, &opt.cluster,
      "N primaries and N replicas, at P and the ports behind it; 3 or more"},
     {0, "always", NULL, OPTION_FLAG, &opt.always,

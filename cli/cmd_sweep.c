@@ -59,6 +59,10 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen sweep feed",
     "remove users who have not been shown anything for a whole ttl",
+    "seen sweep -q feed",
+    "from cron: says nothing unless something is wrong",
+    "seen sweep feed --json",
+    "how many were removed and how many are left, for scripts",
     NULL,
 };
 

@@ -43,13 +43,13 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {candidate_options, policy_options,
-                                              tail_options,      key_options,
-                                              time_options,      NULL};
+                                              tail_options,      time_options,
+                                              key_options,       NULL};
 
 const struct verb verb_take = {
     .name = "take",
     .summary = "print candidates that are fresh, and mark them",
-    .operands = "STORE [USER [INPUT]]",
+    .operands = "STORE [USER [INPUT]] -n COUNT",
     .text =
         "seen fresh, the first COUNT of it, and seen mark, in one step. Lines "
         "are\n"

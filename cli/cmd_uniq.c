@@ -363,19 +363,19 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen uniq access.log > distinct.log",
     "drop repeated lines of any file, however large, keeping the order",
-    "tail -f feed | seen uniq -f 2 -t ,",
+    "tail -f events.csv | seen uniq -f 2 -t ,",
     "let each second field through once, at once",
-    "fetch feed | seen uniq --state shown.seen",
+    "fetch | seen uniq --state shown.seen",
     "only what no earlier run has printed",
     "seen uniq -p 1e-6 urls-*.gz > urls",
     "any number of lines in 5 to 10 bytes each, losing one in a million",
-    "seen uniq -p 1e-6 -n 2e9 -j2 urls-*.gz > urls",
-    "two billion lines in 8 GB, losing about 160 of them",
+    "seen uniq -p 1e-6 -n 100M -j2 urls-*.gz > urls",
+    "a hundred million lines in 393 MB, losing 8 of them",
     NULL,
 };
 
-static const struct option *const groups[] = {options, key_options,
-                                              secret_options, NULL};
+static const struct option *const groups[] = {options, secret_options,
+                                              key_options, NULL};
 
 const struct verb verb_uniq = {
     .name = "uniq",

@@ -102,7 +102,7 @@ static int run(char **operands, size_t n)
 static const char *const examples[] = {
     "seen verify *.seen",
     "compare every byte of these files with their checksums",
-    "seen verify -q /srv/filters/*.seen || alert",
+    "seen verify -q filters/*.seen || alert",
     "say nothing unless something is wrong",
     "ssh host cat big.seen | seen verify -",
     "a filter that comes through a pipe",

@@ -31,6 +31,7 @@
 struct key_format key_format = {.delim = "\t"};
 
 const struct option key_options[] = {
+    HEADING("keys"),
     {'0', NULL, NULL, OPTION_FLAG, &key_format.nul,
      "lines end in NUL, not in newline"},
     {'f', NULL, "FIELDS", OPTION_TEXT, &key_format.fields,
@@ -43,9 +44,8 @@ const struct option key_options[] = {
      "keys are written in hex; - alone is the empty key"},
     {0, "u64", NULL, OPTION_FLAG, &key_format.u64,
      "keys are decimal numbers: 8 bytes little-endian"},
-    {0, "key-type", "TYPE", OPTION_TEXT, &key_format.type,
-     "what a dialect hashes of a key: bytes (the default), utf8,\n"
-     "utf16, i32, i64"},
+    {0, "key-type", "bytes|utf8|utf16|i32|i64", OPTION_TEXT, &key_format.type,
+     "what a dialect hashes of a key (default: its bytes)"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

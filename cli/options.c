@@ -1,6 +1,8 @@
 /* options.c - see options.h. */
 #include "options.h"
 
+#include "help.h"
+#include "near.h"
 #include "output.h"
 #include "pack.h"
 #include "units.h"
@@ -9,40 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Help --------------------------------------------------------------- */
-
-static void print_option(const struct option *o)
-{
-    char left[64];
-    int len = 0;
-    if (o->letter) len = snprintf(left, sizeof left, "-%c", o->letter);
-    if (o->name)
-        len += snprintf(left + len, sizeof left - (size_t)len, "%s--%s",
-                        o->letter ? ", " : "    ", o->name);
-    if (o->value)
-        snprintf(left + len, sizeof left - (size_t)len, " %s", o->value);
-    printf("  %-22s  ", left);
-    for (const char *c = o->help; *c; c++) {
-        putchar(*c);
-        if (*c == '\n') printf("%26s", "");
-    }
-    putchar('\n');
-}
-
-void print_help(const struct verb *verb)
-{
-    printf("seen %s - %s\n\n", verb->name, verb->summary);
-    printf("usage: seen %s [options] %s\n\n%s\n\noptions:\n", verb->name,
-           verb->operands, verb->text);
-    for (const struct option *const *group = verb->options; *group; group++)
-        for (const struct option *o = *group; o->help; o++)
-            print_option(o);
-    puts("  -h, --help              this text");
-    puts("\nexamples:");
-    for (const char *const *e = verb->examples; *e; e += 2)
-        printf("  %s\n      %s\n", e[0], e[1]);
-}
 
 /* ---- Parse -------------------------------------------------------------- */
 
@@ -121,6 +89,21 @@ static void store(const struct option *o, const char *shown, const char *text)
     if (expected) fail("%s %s: expected %s", shown, text, expected);
 }
 
+__attribute__((noreturn)) static void
+unknown_option(const struct verb *verb, const char *name, size_t len)
+{
+    struct near near = near_to(name, len);
+    for (const struct option *const *group = verb->options; *group; group++)
+        for (const struct option *o = *group; o->help; o++)
+            if (o->name) consider(&near, o->name);
+    if (near.best)
+        fail("unknown option --%.*s; did you mean --%s? `seen %s --help` lists "
+             "all",
+             (int)len, name, near.best, verb->name);
+    fail("unknown option --%.*s; `seen %s --help` lists them", (int)len, name,
+         verb->name);
+}
+
 /* "--name", "--name=value", "--name value"; returns the arguments used. */
 static size_t long_option(const struct verb *verb, char **argv, size_t left)
 {
@@ -128,9 +111,7 @@ static size_t long_option(const struct verb *verb, char **argv, size_t left)
     const char *equals = strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
     const struct option *o = find(verb, name, len, 0);
-    if (!o)
-        fail("unknown option --%.*s; `seen %s --help` lists them", (int)len,
-             name, verb->name);
+    if (!o) unknown_option(verb, name, len);
 
     char shown[64];
     snprintf(shown, sizeof shown, "--%.*s", (int)len, name);
@@ -153,6 +134,8 @@ static size_t short_options(const struct verb *verb, char **argv, size_t left)
 {
     for (const char *c = argv[0] + 1; *c; c++) {
         const struct option *o = find(verb, NULL, 0, *c);
+        if (!o && find(verb, argv[0] + 1, strlen(argv[0] + 1), 0))
+            fail("unknown option -%c; did you mean -%s?", *c, argv[0]);
         if (!o)
             fail("unknown option -%c; `seen %s --help` lists them", *c,
                  verb->name);

@@ -1,7 +1,7 @@
 /*
  * options.h - one table per verb says what its options are called, what they
- * take and where the value goes; parser and help both read it, so they cannot
- * disagree.
+ * take and where the value goes; parser, help, manual and completions all read
+ * it, so they cannot disagree.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -24,11 +24,23 @@ enum option_type {
 struct option {
     char letter;       /* 0: none */
     const char *name;  /* without dashes; NULL: none */
-    const char *value; /* what the help calls it; NULL for flags */
+    const char *value; /* what the help calls it, see completion.h; NULL for
+                          flags */
     enum option_type type;
     void *to;
     const char *help;
 };
+
+/* A row that is no option but the title of those below it. */
+#define HEADING(title)                                                         \
+    {                                                                          \
+        0, NULL, NULL, OPTION_FLAG, NULL, title                                \
+    }
+
+static inline bool is_heading(const struct option *o)
+{
+    return !o->letter && !o->name;
+}
 
 struct verb {
     const char *name;
@@ -44,7 +56,5 @@ struct verb {
  * the operands to the front of argv and returns how many there are. A mistake
  * ends the program with 2 and a sentence; --help ends it with 0. */
 size_t parse_options(const struct verb *verb, char **argv, size_t n);
-
-void print_help(const struct verb *verb);
 
 #endif

@@ -26,7 +26,7 @@ const struct option secret_options[] = {
 
 #define DIALECT_ROW                                                            \
     {                                                                          \
-        0, "dialect", "D", OPTION_DIALECT, &wish.dialect,                      \
+        0, "dialect", "DIALECT", OPTION_DIALECT, &wish.dialect,                \
             "a filter of another system: see seen dialects"                    \
     }
 
@@ -37,6 +37,7 @@ const struct option secret_options[] = {
     }
 
 const struct option dialect_options[] = {
+    HEADING("filters of other systems"),
     DIALECT_ROW,
     {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items,
      "for a dialect that does not say it: keys it was made for"},
@@ -48,6 +49,7 @@ const struct option dialect_options[] = {
 };
 
 const struct option wish_options[] = {
+    HEADING("the filter, when it is made"),
     {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items, "keys to hold: 1e9, 10M"},
     {'p', NULL, "RATE", OPTION_RATE, &wish.rate,
      "false-positive rate: 0.1% (the default), 1e-6, 1/1000"},

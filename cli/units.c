@@ -196,7 +196,7 @@ const char *show_rate(char buf[UNIT_TEXT], double p)
         snprintf(buf, UNIT_TEXT, "full");
     else if (p >= 0.99995)
         snprintf(buf, UNIT_TEXT, "100%%");
-    else if (p >= 1e-4)
+    else if (p >= 0.9999e-4) /* that, or nearly */
         snprintf(buf, UNIT_TEXT, "%.3g%%", p * 100);
     else
         snprintf(buf, UNIT_TEXT, "%.2g", p);

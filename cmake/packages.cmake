@@ -1,7 +1,7 @@
 # Four Debian packages, one for each component of the install (script/package):
 #   libseen0     libseen.so.0 and libseen_store.so.0
 #   libseen-dev  headers, static libraries, pkg-config and CMake packages
-#   seen         the program
+#   seen         the program, its manual and completions
 #   seen-redis   the module, and an example of a configuration
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME seen)

@@ -106,4 +106,56 @@ for verb in uniq plan; do
   run "$seen" $verb --help
   expect_code 0; expect_silent; expect; [[ $out == *examples:* ]] || wrong "help has examples"
 done
+
+# ---- Pictures --------------------------------------------------------------
+
+run "$seen" plan -n 1e6 -p 0.1%; plain=$out
+run "$seen" plan -n 1e6 -p 0.1% --plot plan.svg; expect_code 0; expect_silent; expect_out "$plain"
+well_formed() { python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1"; }
+run well_formed plan.svg; expect_code 0
+# Every kind, the design point and what is beyond it, for light pages and dark ones.
+for text in bloom blocked cuckoo fuse scalable set 'planned: 1M keys at 0.1%' 'more than planned' \
+  'prefers-color-scheme: dark' 'least possible'; do
+  expect; grep -qF "$text" plan.svg || wrong "plan.svg does not say $text"
+done
+run bash -c "'$seen' plan -n 1e6 -p 0.1% --plot - | cmp - plan.svg"; expect_code 0
+expect; [ "$(grep -c NaN plan.svg)" -eq 0 ] && [ "$(grep -c 'nan\|inf' plan.svg)" -eq 0 ] || wrong "no number at all"
+for arguments in '-n 1 -p 50%' '-n 1e15 -p 1e-9' '-n 1000 -M 4k' '--dialect gozero -n 1e6' \
+  '--last 1M -p 1%' '--kind set -n 5' '--kind scalable -n 1e6 -p 1e-6' '-n 9e18 --bits 8e18'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" plan $arguments --plot any.svg
+  if [ "$code" -eq 0 ]; then
+    run well_formed any.svg; expect_code 0
+    expect; grep -q 'nan\|inf' any.svg && wrong "a number that is none: $arguments"
+  else
+    expect_failure ''
+  fi
+done
+run "$seen" plan --kind bitmap --bits 1000 --plot any.svg; expect_failure "no rate to draw"
+run "$seen" plan -n 1e6 -p 1% --plot /nowhere/plan.svg; expect_code 2; expect_err "/nowhere/plan.svg"
+expect_no_file plan.svg.seen-new
+
+# ---- Fleets ----------------------------------------------------------------
+
+run "$seen" plan --fleet users=100M,items=300,candidates=500,qps=50k; expect_code 0; expect_silent
+for text in '78.9 GB' '100M x 789' '3.65 cores' '1.35 cores' '18 in all' 'script/bench module'; do
+  expect; [[ $out == *"$text"* ]] || wrong "expected $text"
+done
+# The sizes that were measured come out as they were.
+for pair in 10:185 100:390 1000:2186 5000:10370 9999:10370; do
+  run "$seen" plan --fleet "users=1M,items=${pair%:*}" --json; expect_code 0
+  expect_json bytes_per_user "${pair#*:}"
+  expect_json bytes "${pair#*:}000000"
+done
+run "$seen" plan --fleet users=1e6,items=100,candidates=200,qps=32k --json; expect_json cores 1
+run "$seen" plan --fleet users=1e9,items=1000,memory=64GB,replicas=2 --json
+expect_json nodes_for_memory 57; expect_json primaries 57; expect_json nodes 171
+run "$seen" plan --fleet users=10,items=10,replicas=0 --json; expect_json nodes 1
+run "$seen" plan --fleet users=10; expect_failure "expected at least users="
+run "$seen" plan --fleet ''; expect_failure "expected at least users="
+run "$seen" plan --fleet users=10,itmes=5; expect_failure "--fleet itmes=5: expected users="
+run "$seen" plan --fleet users=10x,items=5; expect_failure "--fleet users=10x: expected"
+run "$seen" plan --fleet users,items=5; expect_failure "--fleet users: expected"
+run "$seen" plan --fleet users=1,items=1,,; expect_failure "expected users="
+
 finish

@@ -99,6 +99,14 @@ up "$port" --dir cluster --cluster 3
 run redis-cli -c -p "$port" SEEN.CHECK u:user3 a d e; expect_out $'1\n1\n0'
 down; expect_code 0
 
+# The examples of its help, at ports that are free and in this directory.
+while read -r example; do
+  free_ports 6
+  # shellcheck disable=SC2046 # words
+  up "$port" $(sed 's/^seen server//; s/--port 7000//; s,/srv/,./,' <<<"$example")
+  down; expect_code 0
+done < <("$seen" server --help | sed -n '/^examples:/,$ s/^  \([^ ]\)/\1/p')
+
 # Arguments.
 run "$seen" server extra; expect_failure "extra"
 run "$seen" server --cluster 2; expect_failure "expected 3"

@@ -63,5 +63,11 @@ takes_once "$("$prefix/project/build/take_static" "$prefix/feed-cmake-static")"
 # Redis 7 loads a module only if it may be executed.
 [ ! -e "$libdir/seen/seen.so" ] || [ -x "$libdir/seen/seen.so" ] ||
   { echo "seen.so is not executable" >&2; exit 1; }
+# Manual pages and completions, where man and the shells look for them.
+for file in man/man1/seen.1 man/man1/seen-uniq.1 man/man3/seen.3 man/man7/seen-redis.7 \
+  bash-completion/completions/seen zsh/site-functions/_seen fish/vendor_completions.d/seen.fish; do
+  [ -s "$prefix/usr/share/$file" ] || { echo "share/$file is missing" >&2; exit 1; }
+done
+
 [ "$("$prefix/usr/bin/seen" --version)" = "seen $(pc --modversion seen)" ]
 echo "installed library and program work"
