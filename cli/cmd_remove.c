@@ -130,10 +130,10 @@ const struct verb verb_remove = {
         "For filters of kind cuckoo and bitmap, also redis+bitmap://. A note "
         "says\n"
         "how many lines were not there. Remove from a cuckoo filter only what "
-        "was added to it:\n"
-        "another key may have left the same fingerprint, would go in its "
-        "place,\n"
-        "and be wrongly missing from then on. Bitmaps are exact.",
+        "was\n"
+        "added to it: another key may have left the same fingerprint, would go "
+        "in\n"
+        "its place, and be wrongly missing from then on. Bitmaps are exact.",
     .examples = examples,
     .options = groups,
     .run = run,
