@@ -19,8 +19,8 @@
 #define FOOT         58 /* ticks and the title of the axis */
 #define CHART_HEIGHT 300
 #define BAR_HEIGHT   24
-#define BAR_LEFT     190
-#define BAR_RIGHT    600
+#define BAR_LEFT     100
+#define BAR_RIGHT    550
 #define LETTER       7.2 /* how wide one is, about */
 
 struct plot {
@@ -31,7 +31,7 @@ struct plot {
 };
 
 /* Class names are short because they stand on every line: h head, f faint text,
- * n note on a curve, g grid, b ground beyond, l limit, d dot, c0 c1 ... curves, r0 r1 ... bars. */
+ * n note on a curve, g grid, b ground beyond, l limit, m mark, d dot, c0 c1 ... curves, r0 r1 ... bars. */
 static const char style[] =
     "<style>\n"
     "text { font: 13px system-ui, sans-serif; fill: #1b1f24 }\n"
@@ -42,6 +42,7 @@ static const char style[] =
     ".g { stroke: #e1e5ea; fill: none }\n"
     ".b { fill: #000000; fill-opacity: 0.045 }\n"
     ".l { stroke: #7a838d; stroke-dasharray: 2 4; fill: none }\n"
+    ".m { stroke: #1b1f24; stroke-width: 2 }\n"
     ".d { fill: #1b1f24; stroke: #ffffff; stroke-width: 2 }\n"
     ".c { fill: none; stroke-width: 2.2 }\n"
     ".c0 { stroke: #00805a; stroke-dasharray: 3 3 }\n"
@@ -62,6 +63,7 @@ static const char style[] =
     ".g { stroke: #2c343d }\n"
     ".b { fill: #ffffff; fill-opacity: 0.055 }\n"
     ".l { stroke: #8f99a4 }\n"
+    ".m { stroke: #ffffff }\n"
     ".d { fill: #e6e9ed; stroke: #14181d }\n"
     ".c0 { stroke: #46c391 }\n"
     ".c1 { stroke: #f0944d }\n"
@@ -243,7 +245,7 @@ void plot_bars(struct plot *p, const struct bars *b)
 {
     double longest = b->limit, top = p->height + 44;
     for (size_t i = 0; i < b->count; i++)
-        longest = fmax(longest, b->bars[i].value);
+        longest = fmax(longest, fmax(b->bars[i].value, b->bars[i].mark));
     double scale = (BAR_RIGHT - BAR_LEFT) / (longest > 0 ? longest : 1);
     put_text(p, 16, p->height + 26, "h", "start", b->title);
     for (size_t i = 0; i < b->count; i++) {
@@ -256,6 +258,9 @@ void plot_bars(struct plot *p, const struct bars *b)
                 "rx=\"2\" class=\"r%d\"/>\n",
                 BAR_LEFT, y + 2, width, BAR_HEIGHT - 6,
                 bar->group % BAR_COLOURS);
+        if (bar->mark > 0)
+            put_line(p, BAR_LEFT + scale * bar->mark, y,
+                     BAR_LEFT + scale * bar->mark, y + BAR_HEIGHT - 2, "m");
         put_text(p, BAR_LEFT + width + 8, y + 15, "f", "start", bar->text);
     }
     double bottom = top + BAR_HEIGHT * (double)b->count;

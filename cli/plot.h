@@ -53,6 +53,7 @@ struct chart {
 struct bar {
     const char *name;
     double value;
+    double mark;      /* a line across it; 0: none */
     const char *text; /* at its end */
     int group;        /* bars of one group have one colour */
 };

@@ -12,8 +12,10 @@ tail() { printf 'a,1\nb,1\nc,2\n'; } # -f would not end
 seen() {
   if [ "$1" = server ]; then
     printf 'at port %s\n' "$PORT"
-  else
-    command seen "${@/#2e9/2e6}"
+  else # and nobody waits for a benchmark of ten million keys
+    local args=("${@/#2e9/2e6}")
+    [ "$1" != bench ] || args=("${args[@]/#10M/10000}")
+    command seen "${args[@]}"
   fi
 }
 
