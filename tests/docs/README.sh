@@ -14,7 +14,7 @@ seen() {
     printf 'at port %s\n' "$PORT"
   else # and nobody waits for a benchmark of ten million keys
     local args=("${@/#2e9/2e6}")
-    [ "$1" != bench ] || args=("${args[@]/#10M/10000}")
+    [ "$1" != bench ] || args=(bench -n 10000 --kind blocked)
     command seen "${args[@]}"
   fi
 }
