@@ -99,8 +99,8 @@ static seen_filter *add_all(const seen_spec *spec, uint64_t items, double *ns,
 {
     seen_filter *f = NULL;
     seen_builder *builder = NULL;
-    seen_status s = spec->kind == SEEN_FUSE ? seen_builder_new(&builder, spec)
-                                            : seen_new(&f, spec);
+    seen_status s = seen_new(&f, spec);
+    if (s == SEEN_UNSUPPORTED) s = seen_builder_new(&builder, spec);
     *ns = 0;
     for (uint64_t done = 0; s == SEEN_OK && done < items; done += keys.n) {
         keys_run(done, items);
