@@ -334,7 +334,7 @@ static void single_rows(uint64_t keys, const char *name_exists,
                         const char *name_add)
 {
     struct bench_series exists = {0}, add = {0}, read_one = {0},
-                        write_one = {0}, opening = {0};
+                        write_one = {0}, opening = {0}, changing = {0};
     uint64_t fresh = keys * 2;
     size_t adds = keys < 1000000 ? 5000 : 20000;
     for (int round = 0; round < ROUNDS; round++) {
@@ -346,6 +346,8 @@ static void single_rows(uint64_t keys, const char *name_exists,
         bench_round(&opening, us_per_item(&s, 100000, 100));
         s.command = "noop.write";
         bench_round(&write_one, us_per_item(&s, 100000, 100));
+        s.command = "noop.change";
+        bench_round(&changing, us_per_item(&s, 100000, 100));
         struct shape a = {"BF.ADD", 1, fresh, 0};
         bench_round(&add, us_per_item(&a, adds, 100));
         fresh += adds;
@@ -366,6 +368,10 @@ static void single_rows(uint64_t keys, const char *name_exists,
     row.ours = exists;
     row.limit = opening;
     row.what = BENCH_NO_AIM;
+    bench_print(&row);
+    row.name = "... ADD, no-op that opens it and tells";
+    row.ours = add;
+    row.limit = changing;
     bench_print(&row);
 }
 

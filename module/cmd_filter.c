@@ -541,17 +541,13 @@ static void reply_added(RedisModuleCtx *ctx, const struct object *o,
     if (a->status != SEEN_OK) reply_full(ctx, o, a->status);
 }
 
-/* Add w->items; everything but reading the arguments. */
-static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
-                  bool many)
+/* Add w->items to what is in the key, if anything is. */
+static int insert_into(RedisModuleCtx *ctx, RedisModuleKey *key,
+                       struct object *o, RedisModuleString *name,
+                       struct wish *w, bool many)
 {
-    RedisModuleKey *key;
-    bool refused, made = false, one[2];
+    bool made = false, one[2];
     struct added a = {.before = one, .changed = one + 1};
-    struct object *o =
-        object_open(ctx, &bloom_family, name,
-                    REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
-    if (refused) return REDISMODULE_OK;
     if (!o && w->no_create)
         RedisModule_ReplyWithError(ctx, "ERR not found");
     else if (!o)
@@ -577,14 +573,59 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
     return REDISMODULE_OK;
 }
 
+/* Everything but reading the arguments. */
+static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
+                  bool many)
+{
+    RedisModuleKey *key;
+    bool refused;
+    struct object *o =
+        object_open(ctx, &bloom_family, name,
+                    REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    return insert_into(ctx, key, o, name, w, many);
+}
+
+/* One item of a filter that grows: no arrays, no pieces. */
+static bool is_simple(const struct object *o)
+{
+    return !o->params.window_ms && !o->params.foreign && !o->params.fixed &&
+           !seen_allowed(o->filter[0], NULL);
+}
+
+static int add_one(RedisModuleCtx *ctx, struct object *o,
+                   RedisModuleString *name, const RedisModuleString *item)
+{
+    seen_key key = key_of(item);
+    bool before;
+    seen_status status = seen_visit(o->filter[0], key.data, key.len, &before);
+    if (status != SEEN_OK) return reply_full(ctx, o, status);
+    statistics.adds++;
+    if (!before) {
+        RedisModule_ReplicateVerbatim(ctx);
+        object_changed(ctx, name, "bf.add");
+    }
+    return reply_bool(ctx, !before);
+}
+
 int bf_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
+    RedisModuleKey *key;
+    bool refused;
     if (argc != 3) return RedisModule_WrongArity(ctx);
+    struct object *o =
+        object_open(ctx, &bloom_family, argv[1],
+                    REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+    if (refused) return REDISMODULE_OK;
+    if (o && is_simple(o)) {
+        RedisModule_CloseKey(key); /* the object stays: nobody else runs */
+        return add_one(ctx, o, argv[1], argv[2]);
+    }
     struct wish w = default_wish();
     w.plain = true;
     w.items = argv + 2;
     w.n = 1;
-    return insert(ctx, argv[1], &w, false);
+    return insert_into(ctx, key, o, argv[1], &w, false);
 }
 
 int bf_madd(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)

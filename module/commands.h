@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMMAND(name, function, flags, arity, keys, summary)                   \
+#define COMMAND(name, function, flags, arity, keys, syntax, summary)           \
     int function(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 #include "commands.def"
 #undef COMMAND

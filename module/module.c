@@ -12,6 +12,7 @@
 #include "object.h"
 #include "policy.h"
 #include "secret.h"
+#include "syntax.h"
 
 #include "seen.h"
 
@@ -34,10 +35,10 @@ static const struct command {
     const char *flags;
     int arity;
     enum keys keys;
-    const char *summary;
+    const char *syntax, *summary;
 } commands[] = {
-#define COMMAND(name, function, flags, arity, keys, summary)                   \
-    {name, function, flags, arity, keys, summary},
+#define COMMAND(name, function, flags, arity, keys, syntax, summary)           \
+    {name, function, flags, arity, keys, syntax, summary},
 #include "commands.def"
 #undef COMMAND
 };
@@ -78,7 +79,8 @@ static void describe(RedisModuleCtx *ctx, const struct command *c)
                                    .since = SEEN_VERSION,
                                    .arity = c->arity,
                                    .key_specs =
-                                       c->keys == KEY_NONE ? NULL : specs};
+                                       c->keys == KEY_NONE ? NULL : specs,
+                                   .args = syntax_read(c->syntax)};
     RedisModule_SetCommandInfo(command, &info);
     if (RedisModule_AddACLCategory && RedisModule_SetCommandACLCategories) {
         bool writes = strstr(c->flags, "write") != NULL;

@@ -135,6 +135,18 @@ typedef struct RedisModuleCommandHistoryEntry {
     const char *since, *changes;
 } RedisModuleCommandHistoryEntry;
 
+#define REDISMODULE_ARG_TYPE_STRING     0
+#define REDISMODULE_ARG_TYPE_INTEGER    1
+#define REDISMODULE_ARG_TYPE_DOUBLE     2
+#define REDISMODULE_ARG_TYPE_KEY        3
+#define REDISMODULE_ARG_TYPE_UNIX_TIME  5
+#define REDISMODULE_ARG_TYPE_PURE_TOKEN 6
+#define REDISMODULE_ARG_TYPE_ONEOF      7
+#define REDISMODULE_ARG_TYPE_BLOCK      8
+
+#define REDISMODULE_CMD_ARG_OPTIONAL (1 << 0)
+#define REDISMODULE_CMD_ARG_MULTIPLE (1 << 1)
+
 typedef struct RedisModuleCommandArg {
     const char *name;
     int type;

@@ -16,8 +16,31 @@ WRITES = ("reserve add madd insert addnx insertnx loadchunk merge clear allow de
 def commands():
     path = os.path.join(os.path.dirname(__file__), "../../module/commands.def")
     with open(path) as f:
-        return re.findall(r'^COMMAND\("([a-z.]+)", \w+, "([a-z -]+)", (-?\d+), (\w+)', f.read(),
-                          re.M)
+        return re.findall(r'^COMMAND\("([a-z.]+)", \w+, "([a-z -]+)", (-?\d+), (\w+), "([^"]+)"',
+                          f.read(), re.M)
+
+
+def syntax(arguments, between=" "):
+    """What COMMAND DOCS tells of arguments, as commands.def writes it."""
+    return between.join(syntax_of(dict(zip(a[::2], a[1::2]))) for a in arguments)
+
+
+def syntax_of(a):
+    name, token, kind = a[b"name"].decode(), a.get(b"token", b"").decode(), a[b"type"]
+    flags = a.get(b"flags", [])
+    if kind == b"oneof":
+        text = "(%s)" % syntax(a[b"arguments"], " | ")
+    elif kind == b"block":
+        text = syntax(a[b"arguments"])
+    elif kind == b"pure-token":
+        text = token
+    else:
+        types = {b"integer": ":int", b"double": ":double", b"unix-time": ":ms", b"key": ":key"}
+        text = token + " " * bool(token) + name + types.get(kind, "") * (name != "key")
+    text += "..." * ("multiple" in flags)
+    if "optional" in flags:
+        text = "[%s]" % (text[1:-1] if kind == b"oneof" else text)
+    return text
 
 
 def command_tells(module):
@@ -25,7 +48,7 @@ def command_tells(module):
         r = server.client()
         true("Invalid command" not in server.log(), server.log())
         true(len(commands()) > 35, "commands.def is read")
-        for name, flags, arity, keys in commands():
+        for name, flags, arity, keys, arguments in commands():
             info = r("COMMAND", "INFO", name)[0]
             same(info[1], int(arity), name)
             told = set(info[2])
@@ -41,6 +64,7 @@ def command_tells(module):
             same(info[3:6], {"KEY_NONE": [0, 0, 0], "KEYS_MERGE": [1, -1, 1]}.get(keys, [1, 1, 1]))
             docs = r("COMMAND", "DOCS", name)[1]
             true(len(docs[docs.index(b"summary") + 1]) > 10, name)
+            same(syntax(docs[docs.index(b"arguments") + 1]), arguments, name)
         same(r("COMMAND", "GETKEYS", "SEEN.MERGE", "a", "b", "c"), [b"a", b"b", b"c"])
         same(r("COMMAND", "GETKEYS", "BF.MERGE", "a", "b"), [b"a", b"b"])
         same(r("COMMAND", "GETKEYS", "BF.RESERVE", "a", "LIKE", "b"), [b"a", b"b"])
