@@ -11,73 +11,32 @@
 #define _GNU_SOURCE
 
 #include "bench.h"
+#include "server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define CONNECTIONS 50
 #define ROUNDS      5
 
-/* ---- The server --------------------------------------------------------- */
-
-static pid_t server;
-static char directory[] = P_tmpdir "/seen-bench.XXXXXX";
 static int port;
-
-static void stop_server(void)
-{
-    char command[128];
-    if (server <= 0) return;
-    kill(server, SIGKILL);
-    waitpid(server, NULL, 0);
-    server = 0;
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    if (system(command) != 0) fprintf(stderr, "%s is left\n", directory);
-}
-
-static int free_port(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) != 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &len) != 0)
-        bench_die("no free port");
-    close(fd);
-    return ntohs(a.sin_port);
-}
 
 static void start_server(const char *seen, const char *noop)
 {
-    char number[16], seen_path[PATH_MAX], noop_path[PATH_MAX];
+    char seen_path[PATH_MAX], noop_path[PATH_MAX];
     if (!realpath(seen, seen_path) || !realpath(noop, noop_path))
         bench_die("%s or %s is not there", seen, noop);
-    if (!mkdtemp(directory)) bench_die("%s: cannot be made", directory);
-    port = free_port();
-    snprintf(number, sizeof number, "%d", port);
-    server = fork();
-    if (server == 0) {
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 1);
-        dup2(null, 2);
-        execlp("redis-server", "redis-server", "--port", number, "--bind",
-               "127.0.0.1", "--dir", directory, "--save", "", "--loadmodule",
-               seen_path, "--loadmodule", noop_path, (char *)NULL);
-        _exit(127);
-    }
-    atexit(stop_server);
+    const char *const more[] = {"--loadmodule", seen_path, "--loadmodule",
+                                noop_path, NULL};
+    port = bench_server_start(more);
 }
 
 /* ---- A connection ------------------------------------------------------- */

@@ -200,7 +200,9 @@ static void renew_map(seen_redis *c)
 static uint16_t node_for(const seen_redis *c, const struct seen_command *k)
 {
     if (!c->cluster || k->key == 0) return 0;
-    uint16_t node = c->slots[seen_redis_slot(k->argv[k->key], k->len[k->key])];
+    const char *key = k->wire ? k->wire + k->key : k->argv[k->key];
+    uint16_t node =
+        c->slots[seen_redis_slot(key, k->wire ? k->key_len : k->len[k->key])];
     return node == NO_NODE ? 0 : node;
 }
 
@@ -263,21 +265,46 @@ static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
 
 /* ---- Running ------------------------------------------------------------ */
 
+static bool is_due(const struct seen_command *k, uint16_t node)
+{
+    return k->pending && k->node == node;
+}
+
+/* Commands from `i` on that lie one behind the other, in one piece; the next. */
+static size_t send_wire(const struct node *n, const struct seen_command *k,
+                        size_t i, size_t count, uint16_t node, bool *good)
+{
+    const char *from = k[i].wire;
+    size_t len = 0;
+    do
+        len += k[i++].wire_len;
+    while (i < count && is_due(&k[i], node) && !k[i].asking &&
+           k[i].wire == from + len);
+    *good = redisAppendFormattedCommand(n->conn, from, len) == REDIS_OK;
+    return i;
+}
+
 static bool send_all(const struct node *n, struct seen_command *k, size_t count,
                      uint16_t node)
 {
-    static const char *const asking = "ASKING";
-    const char *argv[] = {asking};
-    for (size_t i = 0; i < count; i++) {
-        if (!k[i].pending || k[i].node != node) continue;
-        if (k[i].asking &&
-            redisAppendCommandArgv(n->conn, 1, argv, NULL) != REDIS_OK)
-            return false;
-        if (redisAppendCommandArgv(n->conn, k[i].argc, k[i].argv, k[i].len) !=
-            REDIS_OK)
-            return false;
+    const char *asking[] = {"ASKING"};
+    bool good = true;
+    for (size_t i = 0; good && i < count;) {
+        if (!is_due(&k[i], node)) {
+            i++;
+            continue;
+        }
+        if (k[i].asking)
+            good = redisAppendCommandArgv(n->conn, 1, asking, NULL) == REDIS_OK;
+        if (good && k[i].wire) {
+            i = send_wire(n, k, i, count, node, &good);
+        } else if (good) {
+            good = redisAppendCommandArgv(n->conn, k[i].argc, k[i].argv,
+                                          k[i].len) == REDIS_OK;
+            i++;
+        }
     }
-    return true;
+    return good;
 }
 
 /* The connection is gone; *later: it is to be tried again. */
@@ -288,7 +315,7 @@ static void lose(seen_redis *c, struct node *n, struct seen_command *k,
     disconnect(n);
     c->map_is_old = c->cluster;
     for (size_t i = 0; i < count; i++) {
-        if (!k[i].pending || k[i].node != node) continue;
+        if (!is_due(&k[i], node)) continue;
         k[i].status = SEEN_IO;
         k[i].asking = false;
         k[i].pending = k[i].repeatable || !sent;
@@ -324,7 +351,7 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
     bool good = send_all(n, k, count, node);
     for (size_t i = 0; good && i < count; i++) {
         void *reply = NULL;
-        if (!k[i].pending || k[i].node != node) continue;
+        if (!is_due(&k[i], node)) continue;
         if (k[i].asking) {
             good = redisGetReply(n->conn, &reply) == REDIS_OK;
             if (good) freeReplyObject(reply);

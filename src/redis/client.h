@@ -36,6 +36,10 @@ struct seen_command {
     int key;            /* which argument is the key; 0: any node */
     bool repeatable;    /* doing it twice is as doing it once */
     const char *script; /* EVALSHA: the text that the digest stands for */
+    /* Instead of argc, argv and len: as it goes out (wire.h). `key` then is where
+     * in it the key begins. */
+    const char *wire;
+    size_t wire_len, key_len;
 
     struct redisReply *reply; /* NULL unless SEEN_OK */
     seen_status status;

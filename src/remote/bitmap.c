@@ -8,13 +8,13 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "remote/batch.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <string.h>
 
-#define AT_ONCE   1024 /* commands of one pipeline */
+#define AT_ONCE   1024 /* numbers of one pipeline */
 #define MOST_BITS ((uint64_t)1 << 32)
 
 static const seen_allocator system_memory;
@@ -68,49 +68,47 @@ static seen_status check(seen_remote *m, const seen_key *keys, size_t n)
     return SEEN_OK;
 }
 
-struct calls {
-    struct seen_command k[AT_ONCE];
-    const char *argv[AT_ONCE][4];
-    size_t len[AT_ONCE][4];
-    char number[AT_ONCE][24];
-};
-
 /* `bit`: what it becomes, "0" or "1"; NULL: what is it? */
-static void put_call(struct calls *c, size_t i, const seen_remote *m,
-                     const char *bit, seen_key key)
+static void put_number(struct seen_wire *w, struct seen_command *k,
+                       const seen_remote *m, const char *bit, seen_key key)
 {
-    snprintf(c->number[i], sizeof c->number[i], "%llu",
-             (unsigned long long)seen_get_le64(key.data));
-    const char *argv[] = {bit ? "SETBIT" : "GETBIT", m->key, c->number[i], bit};
-    const size_t argc = bit ? 4 : 3;
-    for (size_t a = 0; a < argc; a++) {
-        c->argv[i][a] = argv[a];
-        c->len[i][a] = strlen(argv[a]);
-    }
-    c->k[i] = (struct seen_command){.argc = (int)argc,
-                                    .argv = c->argv[i],
-                                    .len = c->len[i],
-                                    .key = 1,
-                                    .repeatable = true};
+    seen_wire_begin(w, k, bit ? 4 : 3, true);
+    seen_wire_text(w, bit ? "SETBIT" : "GETBIT");
+    seen_wire_key(w, k, m->key, strlen(m->key));
+    seen_wire_number(w, seen_get_le64(key.data));
+    if (bit) seen_wire_text(w, bit);
+    seen_wire_end(w, k);
+}
+
+static seen_status run_batch(seen_remote *m, struct seen_batch *b,
+                             const char *bit, const seen_key *keys, size_t n,
+                             bool *there)
+{
+    struct seen_wire w = seen_batch_wire(b);
+    for (size_t i = 0; i < n; i++)
+        put_number(&w, &b->k[i], m, bit, keys[i]);
+    seen_status status = seen_pool_run(&m->pool, b->k, n);
+    for (size_t i = 0; status == SEEN_OK && there && i < n; i++)
+        there[i] = b->k[i].reply->integer != 0;
+    seen_redis_done(b->k, n);
+    return status;
 }
 
 static seen_status send_all(seen_remote *m, const char *bit,
                             const seen_key *keys, size_t n, bool *there)
 {
+    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t room = SEEN_WIRE_COMMAND + 3 * SEEN_WIRE_WORD +
+                        strlen("SETBIT") + strlen(m->key) + 1 +
+                        SEEN_WIRE_NUMBER;
+    struct seen_batch b;
     seen_status status = check(m, keys, n);
     if (status != SEEN_OK) return status;
-    struct calls *c = seen_alloc_zeroed(&system_memory, sizeof *c);
-    if (!c) return SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
-        size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
-        for (size_t i = 0; i < count; i++)
-            put_call(c, i, m, bit, keys[at + i]);
-        status = seen_pool_run(&m->pool, c->k, count);
-        for (size_t i = 0; status == SEEN_OK && there && i < count; i++)
-            there[at + i] = c->k[i].reply->integer != 0;
-        seen_redis_done(c->k, count);
-    }
-    seen_release(&system_memory, c, sizeof *c);
+    if (!seen_batch_new(&b, most, room)) status = SEEN_NOMEM;
+    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
+        status = run_batch(m, &b, bit, keys + at, n - at < most ? n - at : most,
+                           there ? there + at : NULL);
+    seen_batch_free(&b);
     return status;
 }
 

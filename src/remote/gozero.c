@@ -2,60 +2,38 @@
  * gozero.c - the Bloom filter of go-zero's core/bloom, beside the Go services
  * that use it: the same string, the same 14 bits of each key.
  *
- * Which bits: dialect/gozero.c. They are set and tested by scripts, as go-zero
- * does it, so that another client never sees half of a key; but of many keys at
- * a time, and the answer comes back for each. A key that is not there is a
- * filter without keys, as it is to go-zero, and a short string ends in zeros.
- *
- * Scripts are called by their digest. A server that has forgotten one (SCRIPT
- * FLUSH, a failover) says NOSCRIPT, and gets its text (redis/client.c).
+ * Which bits: dialect/gozero.c. go-zero sets and tests them in scripts, so that
+ * nobody sees half of a key. A BITFIELD is as atomic, does not need the server to
+ * remember anything, and costs it less than half as much (script/bench remote):
+ * what is dear about a script are its 14 calls back into the server. A key that is
+ * not there is a filter without keys, as it is to go-zero, and a short string ends
+ * in zeros; an add makes it as long as a script would.
  */
 #include "remote/remote.h"
 
 #include "base/alloc.h"
 #include "hash/murmur3.h"
+#include "remote/batch.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define K         14
-#define AT_ONCE   64 /* keys of one call */
-#define PIPELINE  16 /* calls */
+#define AT_ONCE   512 /* keys of one pipeline */
 #define MOST_BITS ((uint64_t)1 << 32)
 
 static const seen_allocator system_memory;
 
-/* Offsets come 14 to a key; 1 for each key whose bits were all set. */
-static const char test_script[] = "local out = {}\n"
-                                  "for i = 1, #ARGV, 14 do\n"
-                                  "  local all = 1\n"
-                                  "  for k = i, i + 13 do\n"
-                                  "    if redis.call('GETBIT', KEYS[1], "
-                                  "ARGV[k]) == 0 then all = 0 break end\n"
-                                  "  end\n"
-                                  "  out[#out + 1] = all\n"
-                                  "end\n"
-                                  "return out\n";
-static const char set_script[] =
-    "local out = {}\n"
-    "for i = 1, #ARGV, 14 do\n"
-    "  local all = 1\n"
-    "  for k = i, i + 13 do\n"
-    "    if redis.call('SETBIT', KEYS[1], ARGV[k], 1) == 0 then all = 0 end\n"
-    "  end\n"
-    "  out[#out + 1] = all\n"
-    "end\n"
-    "return out\n";
-
-static const char *const scripts[] = {test_script, set_script};
-
 struct gozero {
     uint64_t bits;
-    char digest[2][SEEN_DIGEST];
 };
+
+static uint64_t bits_of(const seen_remote *m)
+{
+    return ((const struct gozero *)m->own)->bits;
+}
 
 /* ---- Opening ------------------------------------------------------------ */
 
@@ -73,9 +51,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     if (!own) return SEEN_NOMEM;
     own->bits = bits;
     m->own = own;
-    for (size_t i = 0; status == SEEN_OK && i < 2; i++)
-        status = seen_pool_script(&m->pool, scripts[i], own->digest[i]);
-    return status;
+    return SEEN_OK;
 }
 
 static void close(seen_remote *m)
@@ -85,90 +61,69 @@ static void close(seen_remote *m)
 
 /* ---- Keys --------------------------------------------------------------- */
 
-#define HEAD 4 /* arguments before the offsets */
-
-struct call {
-    const char *argv[HEAD + AT_ONCE * K];
-    size_t len[HEAD + AT_ONCE * K];
-    char offset[AT_ONCE * K][12];
-    size_t n; /* keys */
-};
-
-struct batch {
-    struct seen_command k[PIPELINE];
-    struct call c[PIPELINE];
-};
-
-/* EVALSHA digest 1 key, and 14 offsets for each. */
-static void put_call(struct batch *b, size_t i, const seen_remote *m, bool adds,
-                     const seen_key *keys, size_t n)
+/* BITFIELD key, and for each of 14 bits SET u1 offset 1; or BITFIELD_RO and GET
+ * u1 offset, which a server that is only read answers, too. */
+static void put_key(struct seen_wire *w, struct seen_command *k,
+                    const seen_remote *m, bool adds, seen_key key)
 {
-    const struct gozero *z = m->own;
-    struct call *c = &b->c[i];
-    const char *head[HEAD] = {"EVALSHA", z->digest[adds], "1", m->key};
-    for (size_t a = 0; a < HEAD; a++) {
-        c->argv[a] = head[a];
-        c->len[a] = strlen(head[a]);
+    struct seen_murmur3 s;
+    seen_murmur3_begin(&s, key.data, key.len, 0);
+    seen_wire_begin(w, k, 2 + (adds ? 4 : 3) * K, true);
+    seen_wire_text(w, adds ? "BITFIELD" : "BITFIELD_RO");
+    seen_wire_key(w, k, m->key, strlen(m->key));
+    for (uint8_t i = 0; i < K; i++) {
+        uint64_t bit = seen_murmur3_end_with(&s, i).lo % bits_of(m);
+        if (adds)
+            seen_wire_set_bit(w, bit);
+        else
+            seen_wire_get_bit(w, bit);
     }
-    size_t at = 0;
-    for (size_t key = 0; key < n; key++) {
-        struct seen_murmur3 s;
-        seen_murmur3_begin(&s, keys[key].data, keys[key].len, 0);
-        for (uint8_t k = 0; k < K; k++, at++) {
-            uint64_t bit = seen_murmur3_end_with(&s, k).lo % z->bits;
-            int len = snprintf(c->offset[at], sizeof c->offset[at], "%llu",
-                               (unsigned long long)bit);
-            c->argv[HEAD + at] = c->offset[at];
-            c->len[HEAD + at] = (size_t)len;
-        }
-    }
-    c->n = n;
-    b->k[i] = (struct seen_command){.argc = (int)(HEAD + at),
-                                    .argv = c->argv,
-                                    .len = c->len,
-                                    .key = HEAD - 1,
-                                    .repeatable = true,
-                                    .script = scripts[adds]};
+    seen_wire_end(w, k);
 }
 
-static seen_status read_call(seen_remote *m, const struct batch *b, size_t i,
-                             bool *set)
+/* Were all bits set? */
+static seen_status read_key(seen_remote *m, const redisReply *reply, bool *set)
 {
-    const redisReply *reply = b->k[i].reply;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != b->c[i].n)
-        return seen_remote_say(
-            m, SEEN_CORRUPT, "the reply to a script is not what was expected");
-    for (size_t key = 0; set && key < b->c[i].n; key++)
-        set[key] = reply->element[key]->integer != 0;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != K)
+        return seen_remote_say(m, SEEN_CORRUPT,
+                               "the reply to BITFIELD is not what was "
+                               "expected");
+    *set = true;
+    for (size_t i = 0; i < K; i++)
+        *set &= reply->element[i]->integer != 0;
     return SEEN_OK;
 }
 
-static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
-                             const seen_key *keys, size_t n, bool *set)
+static seen_status run_batch(seen_remote *m, struct seen_batch *b, bool adds,
+                             const seen_key *keys, size_t n, bool *there)
 {
-    size_t calls = 0;
-    for (size_t at = 0; at < n; at += AT_ONCE, calls++)
-        put_call(b, calls, m, adds, keys + at,
-                 n - at < AT_ONCE ? n - at : AT_ONCE);
-    seen_status status = seen_pool_run(&m->pool, b->k, calls);
-    for (size_t i = 0; status == SEEN_OK && i < calls; i++)
-        status = read_call(m, b, i, set ? set + i * AT_ONCE : NULL);
-    seen_redis_done(b->k, calls);
+    struct seen_wire w = seen_batch_wire(b);
+    for (size_t i = 0; i < n; i++)
+        put_key(&w, &b->k[i], m, adds, keys[i]);
+    seen_status status = seen_pool_run(&m->pool, b->k, n);
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
+        bool set = false;
+        status = read_key(m, b->k[i].reply, &set);
+        if (there) there[i] = set;
+    }
+    seen_redis_done(b->k, n);
     return status;
 }
 
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
                         size_t n, bool *there)
 {
-    const size_t most = AT_ONCE * PIPELINE;
-    struct batch *b = seen_alloc_zeroed(&system_memory, sizeof *b);
-    seen_status status = b ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += most) {
-        size_t count = n - at < most ? n - at : most;
+    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t room = SEEN_WIRE_COMMAND + 2 * SEEN_WIRE_WORD +
+                        strlen("BITFIELD_RO") + strlen(m->key) +
+                        K * SEEN_WIRE_BIT;
+    struct seen_batch b;
+    seen_status status = seen_batch_new(&b, most, room) ? SEEN_OK : SEEN_NOMEM;
+    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
         status =
-            run_batch(m, b, adds, keys + at, count, there ? there + at : NULL);
-    }
-    seen_release(&system_memory, b, sizeof *b);
+            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
+                      there ? there + at : NULL);
+    seen_batch_free(&b);
     return status;
 }
 
@@ -176,7 +131,7 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
-    const double bits = (double)((const struct gozero *)m->own)->bits;
+    const double bits = (double)bits_of(m);
     uint64_t ones;
     info->layout = "gozero";
     info->parts = 1;

@@ -23,8 +23,8 @@
  *     seen-plain 1 lines=N probes=1|2 items=N fpp=P epoch=HEX secret=HEX
  *
  * Worked example: ten million keys at 0.1 %: 307,200 lines, 19.7 MB, one string,
- * 15.7 bits a key. go-zero's filter takes 20 bits a key, and a script that
- * computes 14 offsets for each question.
+ * 15.7 bits a key. go-zero's filter takes 20 bits a key, and its questions are
+ * scripts of 14 calls each.
  */
 #include "remote/remote.h"
 
@@ -33,6 +33,7 @@
 #include "bits/line.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
+#include "remote/batch.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
@@ -56,6 +57,9 @@ struct plain {
     double fpp;
     uint64_t epoch;
     uint8_t secret[16];
+    /* NAME:EPOCH: before the number of a string */
+    char prefix[SEEN_REMOTE_KEY - 20];
+    size_t prefix_len;
 };
 
 /* ---- What it is --------------------------------------------------------- */
@@ -115,11 +119,19 @@ static uint64_t lines_of_part(const struct plain *p, uint64_t part)
     return left < PART_LINES ? left : PART_LINES;
 }
 
-static void name_part(const seen_remote *m, const struct plain *p,
-                      uint64_t part, char out[SEEN_REMOTE_KEY])
+/* As soon as the epoch is known. */
+static void set_prefix(const seen_remote *m, struct plain *p)
 {
-    snprintf(out, SEEN_REMOTE_KEY, "%s:%016llx:%llu", m->key,
-             (unsigned long long)p->epoch, (unsigned long long)part);
+    p->prefix_len =
+        (size_t)snprintf(p->prefix, sizeof p->prefix, "%s:%016llx:", m->key,
+                         (unsigned long long)p->epoch);
+}
+
+static void name_part(const struct plain *p, uint64_t part,
+                      char out[SEEN_REMOTE_KEY])
+{
+    snprintf(out, SEEN_REMOTE_KEY, "%s%llu", p->prefix,
+             (unsigned long long)part);
 }
 
 /* The strings, then the text. */
@@ -127,7 +139,7 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
 {
     const struct plain *p = m->own;
     if (i < parts_of(p))
-        name_part(m, p, i, out);
+        name_part(p, i, out);
     else
         memcpy(out, m->key, strlen(m->key) + 1);
     return i <= parts_of(p);
@@ -165,7 +177,7 @@ static seen_status make_part(seen_remote *m, const struct plain *p,
     char key[SEEN_REMOTE_KEY], at[24], trailer[TRAILER + 1] = "seenline";
     const char *argv[] = {"SETRANGE", key, at, trailer};
     struct seen_command k;
-    name_part(m, p, part, key);
+    name_part(p, part, key);
     snprintf(at, sizeof at, "%llu",
              (unsigned long long)(lines_of_part(p, part) * LINE));
     seen_status status = seen_remote_do(m, &k, 4, argv, true);
@@ -185,6 +197,7 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
         seen_random_key(random) != SEEN_OK)
         return seen_report_io(r, "random");
     p->epoch = seen_get_le64(random);
+    set_prefix(m, p);
     seen_status status = plan(p, spec, r);
     for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++)
         status = make_part(m, p, i);
@@ -198,7 +211,7 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     for (uint64_t i = 0; status == SEEN_OK && !*ours && i < parts_of(p); i++) {
         char key[SEEN_REMOTE_KEY];
         const char *away[] = {"UNLINK", key};
-        name_part(m, p, i, key);
+        name_part(p, i, key);
         status = seen_remote_do(m, &k, 2, away, true);
         seen_redis_done(&k, 1);
     }
@@ -215,6 +228,7 @@ static seen_status find(seen_remote *m)
                                  "%.100s: no such key on the server", m->key);
     else if (status == SEEN_OK) {
         status = understand(k.reply->str, m->own);
+        set_prefix(m, m->own);
         if (status != SEEN_OK)
             seen_remote_say(m, status, "%.100s: is no filter of this layout",
                             m->key);
@@ -258,51 +272,46 @@ static struct probe probe_of(const struct plain *p, seen_hash h, uint32_t i)
                           (uint32_t)(i ? h.hi : h.lo)};
 }
 
-struct call {
-    const char *argv[2 + 4 * SEEN_LINE_WORDS];
-    size_t len[2 + 4 * SEEN_LINE_WORDS];
+/* The key is a string of lines: NAME:EPOCH:part. */
+static void put_part(struct seen_wire *w, struct seen_command *k,
+                     const struct plain *p, uint64_t part)
+{
     char key[SEEN_REMOTE_KEY];
-    char text[SEEN_LINE_WORDS][24];
-};
-
-static void put_word(struct call *c, struct seen_command *k, const char *word)
-{
-    c->argv[k->argc] = word;
-    c->len[k->argc++] = strlen(word);
+    memcpy(key, p->prefix, p->prefix_len);
+    size_t digits = seen_wire_digits(part, key + p->prefix_len);
+    seen_wire_key(w, k, key, p->prefix_len + digits);
 }
 
-static void begin(struct call *c, struct seen_command *k, const char *name)
+static void put_question(struct seen_wire *w, struct seen_command *k,
+                         const struct plain *p, const struct probe *o)
 {
-    *k = (struct seen_command){
-        .argv = c->argv, .len = c->len, .key = 1, .repeatable = true};
-    put_word(c, k, name);
-    put_word(c, k, c->key);
+    seen_wire_begin(w, k, 4, true);
+    seen_wire_text(w, "GETRANGE");
+    put_part(w, k, p, o->part);
+    seen_wire_number(w, o->line * LINE);
+    seen_wire_number(w, o->line * LINE + LINE - 1);
+    seen_wire_end(w, k);
 }
 
-static void put_question(struct call *c, struct seen_command *k,
-                         const struct probe *o)
+static void put_add(struct seen_wire *w, struct seen_command *k,
+                    const struct plain *p, const struct probe *o)
 {
-    begin(c, k, "GETRANGE");
-    for (uint64_t i = 0; i < 2; i++) {
-        uint64_t at = o->line * LINE + i * (LINE - 1);
-        snprintf(c->text[i], sizeof c->text[i], "%llu", (unsigned long long)at);
-        put_word(c, k, c->text[i]);
-    }
+    seen_wire_begin(w, k, 2 + 4 * SEEN_LINE_WORDS, true);
+    seen_wire_text(w, "BITFIELD");
+    put_part(w, k, p, o->part);
+    for (uint32_t g = 0; g < SEEN_LINE_WORDS; g++)
+        seen_wire_set_bit(w, o->line * SEEN_LINE_BITS +
+                                 seen_line_bit(o->x, g, WORDS));
+    seen_wire_end(w, k);
 }
 
-static void put_add(struct call *c, struct seen_command *k,
-                    const struct probe *o)
+static void put_length(struct seen_wire *w, struct seen_command *k,
+                       const struct plain *p, uint64_t part)
 {
-    begin(c, k, "BITFIELD");
-    for (uint32_t g = 0; g < SEEN_LINE_WORDS; g++) {
-        uint64_t bit = o->line * SEEN_LINE_BITS + seen_line_bit(o->x, g, WORDS);
-        snprintf(c->text[g], sizeof c->text[g], "%llu",
-                 (unsigned long long)bit);
-        put_word(c, k, "SET");
-        put_word(c, k, "u1");
-        put_word(c, k, c->text[g]);
-        put_word(c, k, "1");
-    }
+    seen_wire_begin(w, k, 2, true);
+    seen_wire_text(w, "STRLEN");
+    put_part(w, k, p, part);
+    seen_wire_end(w, k);
 }
 
 static bool bits_are_set(const uint8_t *line, uint32_t x)
@@ -335,14 +344,37 @@ static seen_status read_reply(const redisReply *reply, bool adds,
 
 /* ---- Batches ------------------------------------------------------------ */
 
-/* Room for a pipeline: two probes a key, and a length for each. */
+/* A pipeline: a command for each probe, then a length of each part that they
+ * touch. */
 struct batch {
-    struct seen_command k[4 * AT_ONCE];
-    struct call c[4 * AT_ONCE];
-    struct probe o[2 * AT_ONCE];
-    uint64_t part[2 * AT_ONCE]; /* whose lengths are asked for */
+    struct seen_batch commands;
+    struct probe *o;
+    uint64_t *part;              /* whose lengths are asked for */
+    uint64_t probes, most_parts; /* that there is room for */
     size_t n, parts;
 };
+
+static bool make_room(struct batch *b, const struct plain *p, size_t keys,
+                      bool adds)
+{
+    const size_t each =
+        SEEN_WIRE_COMMAND + 2 * SEEN_WIRE_WORD + 8 + p->prefix_len + 20 +
+        (adds ? SEEN_LINE_WORDS * SEEN_WIRE_BIT : 2 * SEEN_WIRE_NUMBER);
+    *b = (struct batch){.probes = keys * p->probes, .most_parts = parts_of(p)};
+    if (b->most_parts > b->probes) b->most_parts = b->probes;
+    b->o = seen_alloc_zeroed(&system_memory, b->probes * sizeof *b->o);
+    b->part =
+        seen_alloc_zeroed(&system_memory, b->most_parts * sizeof *b->part);
+    return seen_batch_new(&b->commands, b->probes + b->most_parts, each) &&
+           b->o && b->part;
+}
+
+static void free_room(struct batch *b)
+{
+    seen_batch_free(&b->commands);
+    seen_release(&system_memory, b->part, b->most_parts * sizeof *b->part);
+    seen_release(&system_memory, b->o, b->probes * sizeof *b->o);
+}
 
 static void note_part(struct batch *b, uint64_t part)
 {
@@ -351,32 +383,24 @@ static void note_part(struct batch *b, uint64_t part)
     b->part[b->parts++] = part;
 }
 
-static void put_keys(struct batch *b, const seen_remote *m, bool adds,
+static void put_keys(struct batch *b, const struct plain *p, bool adds,
                      const seen_key *keys, size_t n)
 {
-    const struct plain *p = m->own;
+    struct seen_wire w = seen_batch_wire(&b->commands);
+    struct seen_command *k = b->commands.k;
     b->n = b->parts = 0;
     for (size_t i = 0; i < n; i++) {
         seen_hash h =
             seen_hash_siphash13.one(p->secret, keys[i].data, keys[i].len);
-        for (uint32_t probe = 0; probe < p->probes; probe++) {
+        for (uint32_t probe = 0; probe < p->probes; probe++, b->n++) {
             struct probe *o = &b->o[b->n];
-            struct call *c = &b->c[b->n];
             *o = probe_of(p, h, probe);
-            name_part(m, p, o->part, c->key);
-            if (adds)
-                put_add(c, &b->k[b->n], o);
-            else
-                put_question(c, &b->k[b->n], o);
+            (adds ? put_add : put_question)(&w, &k[b->n], p, o);
             note_part(b, o->part);
-            b->n++;
         }
     }
-    for (size_t i = 0; i < b->parts; i++) {
-        struct call *c = &b->c[b->n + i];
-        name_part(m, p, b->part[i], c->key);
-        begin(c, &b->k[b->n + i], "STRLEN");
-    }
+    for (size_t i = 0; i < b->parts; i++)
+        put_length(&w, &k[b->n + i], p, b->part[i]);
 }
 
 static seen_status check_parts(seen_remote *m, const struct batch *b)
@@ -384,7 +408,7 @@ static seen_status check_parts(seen_remote *m, const struct batch *b)
     const struct plain *p = m->own;
     for (size_t i = 0; i < b->parts; i++) {
         uint64_t full = lines_of_part(p, b->part[i]) * LINE + TRAILER;
-        uint64_t is = (uint64_t)b->k[b->n + i].reply->integer;
+        uint64_t is = (uint64_t)b->commands.k[b->n + i].reply->integer;
         if (is != full)
             return seen_remote_say(
                 m, SEEN_CORRUPT,
@@ -399,8 +423,9 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
                              const seen_key *keys, size_t n, bool *set)
 {
     const struct plain *p = m->own;
-    put_keys(b, m, adds, keys, n);
-    seen_status status = seen_pool_run(&m->pool, b->k, b->n + b->parts);
+    struct seen_command *k = b->commands.k;
+    put_keys(b, p, adds, keys, n);
+    seen_status status = seen_pool_run(&m->pool, k, b->n + b->parts);
     if (status == SEEN_OK) status = check_parts(m, b);
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         bool all = true;
@@ -408,28 +433,29 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
              probe++) {
             size_t at = i * p->probes + probe;
             bool one = false;
-            status = read_reply(b->k[at].reply, adds, &b->o[at], &one);
+            status = read_reply(k[at].reply, adds, &b->o[at], &one);
             all &= one;
         }
         if (set) set[i] = all;
     }
     if (status == SEEN_CORRUPT && !m->pool.problem[0])
         seen_remote_say(m, status, "a reply is not what was expected");
-    seen_redis_done(b->k, b->n + b->parts);
+    seen_redis_done(k, b->n + b->parts);
     return status;
 }
 
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
                         size_t n, bool *there)
 {
-    struct batch *b = seen_alloc_zeroed(&system_memory, sizeof *b);
-    seen_status status = b ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += AT_ONCE) {
-        size_t count = n - at < AT_ONCE ? n - at : AT_ONCE;
+    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    struct batch b;
+    seen_status status =
+        make_room(&b, m->own, most, adds) ? SEEN_OK : SEEN_NOMEM;
+    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
         status =
-            run_batch(m, b, adds, keys + at, count, there ? there + at : NULL);
-    }
-    seen_release(&system_memory, b, sizeof *b);
+            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
+                      there ? there + at : NULL);
+    free_room(&b);
     return status;
 }
 
@@ -447,7 +473,7 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
         char end[24];
         const char *argv[] = {"BITCOUNT", key, "0", end};
         struct seen_command k;
-        name_part(m, p, i, key);
+        name_part(p, i, key);
         snprintf(end, sizeof end, "%llu",
                  (unsigned long long)(lines_of_part(p, i) * LINE - 1));
         status = seen_remote_do(m, &k, 4, argv, true);
