@@ -134,7 +134,7 @@ def program(directory, number, lines):
 def main():
     text = open(document, encoding="utf-8").read()
     for number, line in enumerate(text.split("\n"), 1):
-        if re.match(r"    [$>] ", line):
+        if re.match(r"    ([$>] |seen |redis-)", line):
             wrong(number, "a command that is not in a console block, so nobody runs it: " + line)
     with tempfile.TemporaryDirectory(prefix="seen-docs-") as directory, \
             Server(module) as server:
