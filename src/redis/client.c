@@ -36,6 +36,7 @@ struct seen_redis {
     uint16_t n_nodes;
     bool cluster;          /* the map of slots is known */
     bool map_is_old;       /* and somebody has said that it is wrong */
+    bool stranger;         /* a password is wanted, and none was given */
     uint16_t slots[SLOTS]; /* nodes */
     char problem[256];     /* what went wrong last */
 };
@@ -81,6 +82,11 @@ static void complain(seen_redis *c, const struct node *n, const char *what)
 {
     snprintf(c->problem, sizeof c->problem, "%.100s:%u: %.140s", n->host,
              n->port, what);
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
 }
 
 static void disconnect(struct node *n)
@@ -182,6 +188,11 @@ static bool ask_map(seen_redis *c, struct node *n)
             take_range(c, reply->element[i], n->host);
     }
     if (!reply) disconnect(n);
+    if (reply && reply->type == REDIS_REPLY_ERROR &&
+        starts(reply->str, "NOAUTH")) {
+        c->stranger = true;
+        complain(c, n, reply->str);
+    }
     if (reply) freeReplyObject(reply);
     return good;
 }
@@ -208,11 +219,6 @@ static uint16_t node_for(const seen_redis *c, const struct seen_command *k)
 
 /* ---- Replies ------------------------------------------------------------ */
 
-static bool starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* "MOVED 3999 127.0.0.1:6381": where to. */
 static bool redirect(seen_redis *c, struct seen_command *k,
                      const struct node *from, const char *error)
@@ -231,7 +237,8 @@ static bool redirect(seen_redis *c, struct seen_command *k,
 static bool means_later(const char *error)
 {
     static const char *const later[] = {"TRYAGAIN", "CLUSTERDOWN", "LOADING",
-                                        "READONLY", "MASTERDOWN"};
+                                        "READONLY", "MASTERDOWN",  "NOREPLICAS",
+                                        "BUSY"};
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (starts(error, later[i])) return true;
     return false;
@@ -311,7 +318,19 @@ static bool send_all(const struct node *n, struct seen_command *k, size_t count,
 static void lose(seen_redis *c, struct node *n, struct seen_command *k,
                  size_t count, uint16_t node, bool sent, bool *later)
 {
-    if (n->conn && n->conn->err) complain(c, n, n->conn->errstr);
+    bool unsure = false;
+    for (size_t i = 0; i < count; i++)
+        unsure |= sent && is_due(&k[i], node) && !k[i].repeatable;
+    if (n->conn && n->conn->err) {
+        char what[160], late[48];
+        snprintf(late, sizeof late, "no reply within %llu ms",
+                 (unsigned long long)c->timeout_ms);
+        bool timed_out = n->conn->err == REDIS_ERR_IO && errno == EAGAIN;
+        snprintf(what, sizeof what, "%.90s%s",
+                 timed_out ? late : n->conn->errstr,
+                 unsure ? ": whether it happened is not known" : "");
+        complain(c, n, what);
+    }
     disconnect(n);
     c->map_is_old = c->cluster;
     for (size_t i = 0; i < count; i++) {
@@ -491,6 +510,8 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
         status = seen_report(r, SEEN_IO, "%s", c->problem);
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) renew_map(c);
+    if (status == SEEN_OK && c->stranger)
+        status = seen_report(r, SEEN_IO, "%s", c->problem);
     if (status == SEEN_OK)
         *out = c;
     else

@@ -6,7 +6,7 @@
  *
  *     -MOVED, -ASK      another node has the slot: there, and the map of slots is
  *                       asked for anew. (A server that has none is alone)
- *     -TRYAGAIN, -CLUSTERDOWN, -LOADING, -READONLY, -MASTERDOWN
+ *     -TRYAGAIN, -CLUSTERDOWN, -LOADING, -READONLY, -MASTERDOWN, -NOREPLICAS, -BUSY
  *                       not now: again in a moment, for a few seconds
  *     -NOSCRIPT         the node gets the script's text, and the command again
  *     connection lost   repeatable commands again, on a new connection; others
