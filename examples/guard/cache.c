@@ -4,12 +4,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
+
+/* A service would give up after a tenth of a second; this one is tested, and must
+ * not take a busy machine for a broken one. */
+static const struct timeval patience = {.tv_sec = 60};
 
 bool cache_open(struct cache *c, int port, const char *prefix)
 {
     c->prefix = prefix;
-    c->redis = redisConnect("127.0.0.1", port);
-    if (c->redis && !c->redis->err) return true;
+    c->redis = redisConnectWithTimeout("127.0.0.1", port, patience);
+    if (c->redis && !c->redis->err &&
+        redisSetTimeout(c->redis, patience) == REDIS_OK)
+        return true;
     fprintf(stderr, "Redis at 127.0.0.1:%d: %s\n", port,
             c->redis ? c->redis->errstr : "no memory");
     return false;
@@ -46,6 +53,6 @@ void cache_set(struct cache *c, const char *key, const struct product *p)
 {
     if (!is_up(c)) return;
     void *r =
-        redisCommand(c->redis, "SET %s%s %s EX 600", c->prefix, key, p->text);
+        redisCommand(c->redis, "SET %s%s %s EX 3600", c->prefix, key, p->text);
     if (r) freeReplyObject(r);
 }

@@ -1,5 +1,5 @@
 /*
- * cache.h - products in a Redis, for ten minutes. One connection; a thread has its
+ * cache.h - products in a Redis, for an hour. One connection; a thread has its
  * own.
  */
 #ifndef CACHE_H
