@@ -70,6 +70,17 @@ static size_t add(struct job *job)
     return done;
 }
 
+/* Of files: what a server's filter holds is not known here. */
+static void say_rate(char *buf, size_t cap)
+{
+    const seen_facts *f = &target.facts;
+    char rate[UNIT_TEXT];
+    uint64_t items = f->items + tally.lines - tally.found;
+    if (target.filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
+        snprintf(buf, cap, ", rate %s so far",
+                 show_rate(rate, seen_plan_fpp(&f->plan, items)));
+}
+
 static seen_info after;
 
 /* Looking reads every bit: only for who wants to know. */
@@ -166,8 +177,11 @@ static int run(char **operands, size_t n)
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
-    run_flow(&(struct flow){
-        .ask = add, .close = close_file, .found = "known", .silent = true});
+    run_flow(&(struct flow){.ask = add,
+                            .close = close_file,
+                            .found = "known",
+                            .more_status = say_rate,
+                            .silent = true});
     if (opt.json)
         report_json(opt.ack ? stderr : stdout);
     else if (!opt.quiet)

@@ -1,9 +1,17 @@
 /* cmd_backup.c - seen backup: a copy of a store, while others work with it. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
 #include "units.h"
 #include "users.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static struct {
     bool quiet, json;
@@ -30,6 +38,34 @@ static void report(const char *from, const char *to)
     }
 }
 
+/* The copy grows beside its place, in DIR.seen-new. */
+static char *copy;
+
+static uint64_t bytes_copied(void)
+{
+    uint64_t sum = 0;
+    DIR *dir = opendir(copy);
+    if (!dir) return 0;
+    for (struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_blocks * 512; /* it may have holes */
+    }
+    closedir(dir);
+    return sum;
+}
+
+static void watch_copy(struct users *users, const char *to)
+{
+    seen_users_stats stats;
+    size_t len = strlen(to) + sizeof ".seen-new";
+    if (seen_users_stats_of(users->store, &stats) != SEEN_OK) return;
+    copy = must_have(malloc(len));
+    snprintf(copy, len, "%s.seen-new", to);
+    work_seen_by(bytes_copied);
+    work_total(stats.file_bytes + stats.journal_bytes, NULL);
+}
+
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
@@ -40,6 +76,7 @@ static int run(char **operands, size_t n)
     start_work(opt.quiet);
     work_on(store);
     read_users(&users, store);
+    watch_copy(&users, operands[1]);
     seen_status s = seen_users_backup(users.store, operands[1], &problem);
     if (s != SEEN_OK) {
         end_progress();

@@ -148,9 +148,20 @@ static size_t add_keys(struct job *job)
     return done;
 }
 
+static seen_plan plan;
+
+static void say_rate(char *buf, size_t cap)
+{
+    char rate[UNIT_TEXT];
+    if (plan.fpp > 0)
+        snprintf(
+            buf, cap, ", rate %s so far",
+            show_rate(rate, seen_plan_fpp(&plan, tally.lines - tally.found)));
+}
+
 static void make_filter(void)
 {
-    seen_plan plan = plan_or_fail(&spec, "--bits");
+    plan = plan_or_fail(&spec, "--bits");
     seen_status s = seen_new(&filter, &spec);
     if (s == SEEN_NOMEM) {
         char size[UNIT_TEXT];
@@ -250,7 +261,12 @@ static void make_builder(void)
 
 static void finish_builder(void)
 {
+    char text[64], keys[UNIT_TEXT];
+    snprintf(text, sizeof text, "building from %s lines",
+             show_short(keys, (double)tally.lines));
+    more_work(text);
     seen_status s = seen_builder_finish(builder, &filter);
+    end_progress();
     if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
     seen_builder_free(builder);
 }
@@ -275,6 +291,7 @@ static void build(void)
                                    : counts  ? add_distinct
                                              : add_them,
                             .found = "repeats",
+                            .more_status = say_rate,
                             .silent = true,
                             .threads = opt.threads});
     if (at_once) finish_builder();
@@ -344,10 +361,12 @@ static int run(char **operands, size_t n)
     open_flow(operands, n, false, opt.quiet);
     settle_items(operands, n);
     build();
+    more_work(opt.output);
     if (spec.dialect)
         export_filter(path, filter, wish.dialect);
     else
         save_filter(path, filter, wish.secret_file);
+    end_progress();
     report(!path);
     finish_output();
     return EXIT_DONE;

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "output.h"
 #include "pack.h"
+#include "progress.h"
 #include "spec.h"
 #include "target.h"
 
@@ -25,7 +26,8 @@ static const struct option options[] = {
      "the dialect to write; native is our own container"},
     {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
      "write the result here; - is stdout"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no notes on stderr"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -61,8 +63,11 @@ static int run(char **operands, size_t n)
     const char *path = output_path(opt.output);
     if (!find_target(&target, operands[0])) target_missing(&target);
     must_be_file(&target);
+    start_work(opt.quiet);
+    work_on(target.name);
     read_target(&target);
     convert(&target, path);
+    end_progress();
     if (!opt.quiet && path)
         note("%s: %s as %s", opt.output, target.name, opt.to);
     close_target(&target);

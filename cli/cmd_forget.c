@@ -13,7 +13,8 @@ static struct {
 
 static const struct option options[] = {
     {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no notes on stderr"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

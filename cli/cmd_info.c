@@ -287,6 +287,7 @@ static void print_filters(struct target *targets, size_t n, struct json *j)
             print_json(j, &targets[i], &info);
         else
             print_text(&targets[i], &info);
+        work_done(targets[i].facts.bytes);
         close_target(&targets[i]);
     }
 }
@@ -347,6 +348,7 @@ static int run(char **operands, size_t n)
     struct target *targets = must_have(calloc(n, sizeof *targets));
     struct users *stores = must_have(calloc(n, sizeof *stores));
     size_t filters = 0, all_stores = 0;
+    uint64_t bytes = 0;
     for (size_t i = 0; i < n; i++)
         if (is_store(operands[i]))
             read_users(&stores[all_stores++], operands[i]);
@@ -355,6 +357,9 @@ static int run(char **operands, size_t n)
 
     struct json j = {.to = stdout};
     start_work(false);
+    for (size_t i = 0; i < filters; i++)
+        bytes += targets[i].facts.bytes;
+    work_total(bytes, NULL);
     if (opt.json) json_open(&j, NULL, '{');
     if (filters) {
         open_list(&j, "filters");

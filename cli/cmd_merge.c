@@ -20,7 +20,8 @@ static const struct option options[] = {
      "write the union here, maybe over one of them; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what came out, as JSON (with -o -: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no notes on stderr"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
+     "no notes and no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -123,6 +124,7 @@ static seen_filter *merge(struct target *targets, size_t n)
         } else {
             must_merge(&targets[0], t, seen_merge(into, t->filter, SEEN_UNION));
         }
+        work_done(t->facts.bytes);
         close_target(t);
     }
     return into;
@@ -160,17 +162,21 @@ static int run(char **operands, size_t n)
 {
     const char *path = output_path(opt.output);
     bool apart = false;
+    uint64_t bytes = 0;
     const seen_facts *was = NULL;
     if (n < 2) fail("nothing to merge: expected at least two filter files");
     struct target *targets = must_have(calloc(n, sizeof *targets));
     for (size_t i = 0; i < n; i++) {
         if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
         must_be_file(&targets[i]);
+        bytes += targets[i].facts.bytes;
         apart = apart || targets[i].facts.secret_apart;
         if (target_is(&targets[i], path)) was = &targets[i].facts;
     }
     start_work(opt.quiet);
+    work_total(bytes, NULL);
     seen_filter *all = merge(targets, n);
+    work_on(opt.output);
     if (targets[0].dialect)
         export_filter(path, all, targets[0].dialect);
     else

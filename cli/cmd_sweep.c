@@ -34,6 +34,19 @@ static void report(const char *name, uint64_t removed, uint64_t left)
     }
 }
 
+/* The store looks at all users in one go: how many is all there is to say. */
+static const char *doing(struct users *users)
+{
+    static char text[96];
+    seen_users_stats stats;
+    char n[UNIT_TEXT];
+    if (seen_users_stats_of(users->store, &stats) != SEEN_OK)
+        return users->name;
+    snprintf(text, sizeof text, "%.60s, %s users", users->name,
+             show_short(n, (double)stats.users));
+    return text;
+}
+
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
@@ -45,6 +58,7 @@ static int run(char **operands, size_t n)
     if (!opt.quiet && !opt.json) note_opening(&users);
     uint64_t removed;
     seen_users_stats stats;
+    work_on(doing(&users));
     seen_status s = seen_users_sweep(users.store, users_now(), &removed);
     if (s == SEEN_OK) s = seen_users_sync(users.store);
     if (s == SEEN_OK) s = seen_users_stats_of(users.store, &stats);

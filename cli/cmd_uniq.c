@@ -278,6 +278,19 @@ static double lost(void)
            expected_loss((double)known);
 }
 
+/* What the Bloom filter may have cost so far; beyond the plan nobody can tell,
+ * except how often it is wrong by now. */
+static void say_loss(char *buf, size_t cap)
+{
+    char rate[UNIT_TEXT];
+    if (plan.kind == SEEN_SET) return;
+    if (overfull())
+        snprintf(buf, cap, ", overfull: rate %s",
+                 show_rate(rate, seen_plan_fpp(&plan, known + kept())));
+    else
+        snprintf(buf, cap, ", %.2g expected to be lost", lost());
+}
+
 static void report_json(FILE *to, double seconds)
 {
     struct json j = {.to = to};
@@ -334,6 +347,7 @@ static void run_lines(void)
                             .ask = opt.state ? ask_state : ask,
                             .close = opt.state ? close_filter : NULL,
                             .found = "repeats",
+                            .more_status = say_loss,
                             .silent = opt.count,
                             .wanted = opt.repeats,
                             .line_buffered = opt.line_buffered,

@@ -1,4 +1,6 @@
 /* cmd_verify.c - seen verify: is a filter file what was written? */
+#define _POSIX_C_SOURCE 200809L
+
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -7,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct {
     bool quiet, json;
@@ -70,12 +73,24 @@ static void print_text(const struct verdict *v)
         printf("%s: good\n", v->name);
 }
 
+/* How long these files are, as far as that can be told. */
+static uint64_t bytes_of(char **names, size_t n)
+{
+    uint64_t sum = 0;
+    struct stat st;
+    for (size_t i = 0; i < n; i++)
+        if (stat(names[i], &st) == 0 && S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_size;
+    return sum;
+}
+
 static int run(char **operands, size_t n)
 {
     bool all_good = true;
     struct json j = {.to = stdout};
     if (n == 0) fail("FILE is missing: expected filter files, or -");
     start_work(opt.quiet);
+    work_total(bytes_of(operands, n), NULL);
     if (opt.json) {
         json_open(&j, NULL, '{');
         json_open(&j, "files", '[');
@@ -84,6 +99,7 @@ static int run(char **operands, size_t n)
         work_on(operands[i]);
         struct verdict v = judge(operands[i]);
         work_on(NULL);
+        work_done(bytes_of(operands + i, 1));
         all_good = all_good && v.good;
         if (opt.json)
             print_json(&j, &v);

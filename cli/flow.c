@@ -39,8 +39,10 @@ static void status(char *buf, size_t cap)
     len += (size_t)snprintf(buf + len, cap - len, ", %s/s",
                             show_size(rate, bytes / seconds));
     if (total > 0 && bytes > 0)
-        snprintf(buf + len, cap - len, ", %.0f%%, %.0f s left",
-                 100 * bytes / total, seconds * (total - bytes) / bytes);
+        len += (size_t)snprintf(buf + len, cap - len, ", %.0f%%, %.0f s left",
+                                100 * bytes / total,
+                                seconds * (total - bytes) / bytes);
+    if (to && to->more_status) to->more_status(buf + len, cap - len);
 }
 
 void open_flow(char **inputs, size_t n, bool hasty, bool quiet)

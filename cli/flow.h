@@ -44,8 +44,11 @@ struct flow {
 
     const char *found; /* what lines with the answer true are called; NULL:
                           there are none */
-    bool silent;       /* print no lines */
-    bool wanted;       /* the answer of those to print */
+    /* What the status line says besides, at any time, by the thread of
+     * progress; NULL: nothing. */
+    void (*more_status)(char *buf, size_t cap);
+    bool silent; /* print no lines */
+    bool wanted; /* the answer of those to print */
     bool line_buffered;
     uint64_t threads;
 };

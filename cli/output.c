@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static const char *verb_name;
+void (*before_saying)(void);
 
 void set_verb(const char *name)
 {
@@ -22,6 +23,7 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format,
                                                       va_list args)
 {
     char line[1024];
+    if (before_saying) before_saying();
     size_t len =
         (size_t)snprintf(line, sizeof line, "seen%s%s: ", verb_name ? " " : "",
                          verb_name ? verb_name : "");

@@ -18,6 +18,9 @@ enum {
 /* Names the verb in messages: "seen uniq: ...". */
 void set_verb(const char *name);
 
+/* Called before anything is said on stderr; NULL: nobody need know. */
+extern void (*before_saying)(void);
+
 /* One line on stderr. fail() then ends the program with EXIT_ERROR. */
 __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format,

@@ -4,6 +4,7 @@
 #include "progress.h"
 
 #include "output.h"
+#include "units.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -31,6 +32,15 @@ static void wipe(void)
     if (shown) fputs("\r\033[K", stderr);
     fflush(stderr);
     shown = false;
+}
+
+/* Whoever has something to say finds an empty line; unless it is the thread of
+ * progress, which has seen to that. */
+static void make_way(void)
+{
+    if (pthread_mutex_trylock(&speaking) != 0) return;
+    wipe();
+    pthread_mutex_unlock(&speaking);
 }
 
 static void speak(bool asked)
@@ -90,6 +100,7 @@ void start_progress(status_line *line, bool quiet)
 {
     static sigset_t signals;
     describe = line;
+    before_saying = make_way;
     on_terminal = !quiet && isatty(STDERR_FILENO);
     started = now();
     sigemptyset(&signals);
@@ -110,16 +121,42 @@ void heed_signals(void (*act)(void))
     before_end = act;
 }
 
-static const char *_Atomic at_work;
+/* ---- Work ---------------------------------------------------------------- */
+
+static struct {
+    const char *_Atomic name, *_Atomic things;
+    _Atomic uint64_t done, total;
+    uint64_t (*_Atomic look)(void);
+    _Atomic double since;
+} work;
+
+static const char *show_amount(char buf[UNIT_TEXT], double n)
+{
+    return work.things ? show_short(buf, n) : show_size(buf, n);
+}
 
 static void describe_work(char *buf, size_t cap)
 {
-    const char *name = at_work;
-    snprintf(buf, cap, "%.200s, %.0f s", name ? name : "", seconds_running());
+    const char *name = work.name, *things = work.things;
+    double seconds = now() - work.since, total = (double)work.total;
+    double done = (double)(work.look ? work.look() : work.done);
+    char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT];
+    size_t len =
+        (size_t)snprintf(buf, cap, "%.120s, %.0f s", name ? name : "", seconds);
+    if (!(total > 0)) return;
+    if (done > total) done = total;
+    len += (size_t)snprintf(buf + len, cap - len, ", %s of %s%s%s",
+                            show_amount(a, done), show_amount(b, total),
+                            things ? " " : "", things ? things : "");
+    if (done > 0)
+        snprintf(buf + len, cap - len, ", %s/s, %.0f s left",
+                 show_amount(c, done / seconds),
+                 seconds * (total - done) / done);
 }
 
 void start_work(bool quiet)
 {
+    work.since = now();
     start_progress(describe_work, quiet);
 }
 
@@ -127,7 +164,34 @@ void work_on(const char *name)
 {
     pthread_mutex_lock(&speaking);
     if (!name) wipe();
-    at_work = name;
+    work.name = name;
+    pthread_mutex_unlock(&speaking);
+}
+
+void work_total(uint64_t total, const char *things)
+{
+    work.things = things;
+    work.done = 0;
+    work.total = total;
+}
+
+void work_done(uint64_t more)
+{
+    work.done += more;
+}
+
+void work_seen_by(uint64_t (*look)(void))
+{
+    work.look = look;
+}
+
+void more_work(const char *name)
+{
+    pthread_mutex_lock(&speaking);
+    describe = describe_work;
+    work.name = name;
+    work.since = now();
+    ended = false;
     pthread_mutex_unlock(&speaking);
 }
 

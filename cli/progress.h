@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Writes a line (without its end) for people into buf; called by the thread of
  * progress while others work. */
@@ -16,10 +17,22 @@ typedef void status_line(char *buf, size_t cap);
 /* Before other threads start: they must not take the signal. */
 void start_progress(status_line *line, bool quiet);
 
-/* The same for work that cannot say how far it is, only on what and how long;
- * NULL: something is about to be printed. `name` must stay. */
+/* The same for work that is no flow of lines: on what, how long, and where that
+ * is known, how much of how much, how fast, until when. NULL: something is about
+ * to be printed. `name` must stay. */
 void start_work(bool quiet);
 void work_on(const char *name);
+
+/* How much there is to do in all, in bytes or in other things, and that so much
+ * more is done. By any thread. */
+void work_total(uint64_t total, const char *things); /* NULL: bytes */
+void work_done(uint64_t more);
+
+/* Or who knows how much is done: called by the thread of progress. */
+void work_seen_by(uint64_t (*look)(void));
+
+/* After end_progress(): there is more to do. end_progress() ends that, too. */
+void more_work(const char *name);
 
 /* Wipe the line from the terminal, for good: the program has something to
  * say. */

@@ -37,6 +37,7 @@ struct surveying {
 static bool add_entry(void *ctx, const seen_users_entry *e)
 {
     struct surveying *g = ctx;
+    work_done(1);
     if (e->status == SEEN_OK)
         add_user(g->s, &e->info);
     else if (e->status == SEEN_ABSENT)
@@ -51,6 +52,7 @@ void take_survey(struct users *u, struct survey *s)
     struct surveying g = {u, s};
     *s = (struct survey){0};
     seen_status status = seen_users_stats_of(u->store, &s->stats);
+    work_total(s->stats.users, "users");
     if (status == SEEN_OK)
         status = seen_users_each(u->store, users_now(), add_entry, &g);
     if (status != SEEN_OK) users_failed(u, status);
