@@ -38,6 +38,7 @@ enum {
     GONE = 20000,      /* of them, the last ones: deleted on the way */
     HOT = 50000,       /* of them, the first ones: asked for */
     LEGITIMATE = 5,    /* of 100 requests */
+    FEWEST = 20000,    /* requests that tell chance from a broken promise */
     THREADS = 16,      /* of the shop */
     CROWD = 100,       /* that wants the same at once */
     CROWD_ROUNDS = 50, /* ... so many times */
@@ -481,10 +482,12 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? atoi(argv[1]) : 0;
     if (argc > 3) requests = strtoull(argv[3], NULL, 10);
-    if (argc < 3 || argc > 4 || port < 1 || port > 65535 || requests < 1000 ||
+    if (argc < 3 || argc > 4 || port < 1 || port > 65535 || requests < FEWEST ||
         requests > 100000000) {
-        fprintf(stderr, "usage: guard PORT DIR [REQUESTS]\n"
-                        "PORT: 1 to 65535; REQUESTS: 1000 to 100000000\n");
+        fprintf(stderr,
+                "usage: guard PORT DIR [REQUESTS]\n"
+                "PORT: 1 to 65535; REQUESTS: %d to 100000000\n",
+                FEWEST);
         return 2;
     }
     char path[4096];
