@@ -183,23 +183,23 @@ static seen_status read_common(const struct seen_native *h,
 }
 
 /* The kind's own numbers; then the parts must be as long as the payload. */
-static bool read_state(seen_filter *f, const uint8_t *buf,
-                       const struct seen_native *h)
+static seen_status read_state(seen_filter *f, const uint8_t *buf,
+                              const struct seen_native *h)
 {
     const uint8_t *state =
         buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
     f->ops->shape(f);
-    if (f->ops->load_state ? !f->ops->load_state(f, state, h->state_len)
-                           : h->state_len > 0)
-        return false;
+    seen_status status = h->state_len > 0 ? SEEN_CORRUPT : SEEN_OK;
+    if (f->ops->load_state) status = f->ops->load_state(f, state, h->state_len);
+    if (status != SEEN_OK) return status;
     uint64_t sum = 0;
     struct seen_part part;
     for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
         if (i == SEEN_MAX_PARTS || part.len == 0 || part.len > h->payload_len)
-            return false;
+            return SEEN_CORRUPT;
         sum += seen_part_room(&part);
     }
-    return sum == h->payload_len;
+    return sum == h->payload_len ? SEEN_OK : SEEN_CORRUPT;
 }
 
 static seen_status read_list(seen_filter *f, const uint8_t *buf,
@@ -397,27 +397,21 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
 
     /* 2. The state. */
     seen_allocator a = seen_allocator_or_default(allocator);
-    size_t size = common.ops->state_size;
-    seen_filter *f = seen_alloc_zeroed(&a, size);
+    seen_filter *f = seen_alloc_zeroed(&a, common.ops->state_size);
     if (!f) return SEEN_NOMEM;
     *f = common;
     f->allocator = a;
-    if (!read_state(f, buf, h)) {
-        seen_release(&a, f, size);
-        return SEEN_CORRUPT;
-    }
+    status = read_state(f, buf, h);
 
     /* 3. The parts. */
     const uint8_t *payload = buf + h->payload_offset;
-    if (mode == SEEN_RESTORE_COPY) {
+    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
         status = copy_parts(f, payload);
-        if (status != SEEN_OK) {
-            seen_release(&a, f, size);
-            return status;
-        }
-    } else {
-        use_parts_there(f, payload);
+    if (status != SEEN_OK) {
+        seen_state_close(f);
+        return status;
     }
+    if (mode != SEEN_RESTORE_COPY) use_parts_there(f, payload);
     f->frozen = mode == SEEN_RESTORE_VIEW;
     if (!f->frozen &&
         ((f->ops->parts_ok && !f->ops->parts_ok(f)) || !padding_ok(f, payload)))

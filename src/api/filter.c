@@ -25,10 +25,14 @@ seen_status seen_make_like(seen_filter **out, const seen_filter *pattern,
     f->allocator = a;
     f->borrowed = f->frozen = false;
     f->allowed = NULL;
-    if (size == sizeof *pattern) f->ops->shape(f);
-    seen_status status = seen_parts_open(f);
+    seen_status status = SEEN_OK;
+    if (size == sizeof *pattern)
+        f->ops->shape(f);
+    else if (f->ops->own)
+        status = f->ops->own(f);
+    if (status == SEEN_OK) status = seen_parts_open(f);
     if (status != SEEN_OK) {
-        seen_release(&a, f, pattern->ops->state_size);
+        seen_state_close(f);
         return status;
     }
     *out = f;
@@ -62,11 +66,9 @@ seen_status seen_new(seen_filter **f, const seen_spec *spec)
 void seen_free(seen_filter *f)
 {
     if (!f) return;
-    seen_allocator a = f->allocator;
-    size_t size = f->ops->state_size;
     seen_allowlist_free(f->allowed);
     seen_parts_close(f);
-    seen_release(&a, f, size);
+    seen_state_close(f);
 }
 
 seen_status seen_copy(seen_filter **copy, const seen_filter *f,

@@ -85,6 +85,13 @@ void seen_parts_clear(seen_filter *f)
         memset(part.at, 0, (size_t)part.len);
 }
 
+void seen_state_close(seen_filter *f)
+{
+    seen_allocator a = f->allocator;
+    if (f->ops->disown) f->ops->disown(f);
+    seen_release(&a, f, f->ops->state_size);
+}
+
 /* ---- What kinds share --------------------------------------------------- */
 
 const char *seen_spec_needs_two(const seen_spec *spec)

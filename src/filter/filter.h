@@ -96,10 +96,15 @@ struct seen_filter_ops {
     void (*place)(seen_filter *f, uint32_t index, void *at);
 
     /* What else a saved filter needs beside plan, items and parts; NULL:
-     * nothing. load_state() comes after shape() and reads hostile bytes;
-     * false: corrupt. */
+     * nothing. load_state() comes after shape() and reads hostile bytes:
+     * SEEN_CORRUPT or SEEN_NOMEM. */
     size_t (*save_state)(const seen_filter *f, uint8_t *to);
-    bool (*load_state)(seen_filter *f, const uint8_t *from, size_t len);
+    seen_status (*load_state)(seen_filter *f, const uint8_t *from, size_t len);
+    /* NULL: the state points to nothing but parts. Otherwise f is a copy of
+     * another's state, byte for byte: it gets memory of its own for the rest,
+     * SEEN_NOMEM if there is none; and here is an end of it. */
+    seen_status (*own)(seen_filter *f);
+    void (*disown)(seen_filter *f);
     /* Parts from outside that could make a later call go wrong; NULL: any
      * bytes will do. Questions must come back whatever is in them. */
     bool (*parts_ok)(const seen_filter *f);
@@ -176,6 +181,9 @@ seen_status seen_parts_open(seen_filter *f);
 void seen_parts_close(seen_filter *f);
 void seen_parts_copy(seen_filter *to, const seen_filter *from);
 void seen_parts_clear(seen_filter *f);
+
+/* Gives back the filter itself. */
+void seen_state_close(seen_filter *f);
 
 /* ---- What kinds share --------------------------------------------------- */
 

@@ -351,20 +351,22 @@ static size_t fuse_save_state(const seen_filter *f, uint8_t *to)
     return STATE_BYTES;
 }
 
-static bool fuse_load_state(seen_filter *common, const uint8_t *from,
-                            size_t len)
+static seen_status fuse_load_state(seen_filter *common, const uint8_t *from,
+                                   size_t len)
 {
     struct fuse *f = self(common);
-    if (len != STATE_BYTES) return false;
+    if (len != STATE_BYTES) return SEEN_CORRUPT;
     f->seed = seen_get_le64(from);
     f->segment = seen_get_le64(from + 8);
     f->starts = seen_get_le64(from + 16);
     uint64_t slots = common->plan.bits / f->width;
-    return f->segment >= 1 && f->segment <= MAX_SEGMENT &&
-           (f->segment & (f->segment - 1)) == 0 && f->starts >= f->segment &&
-           f->starts % f->segment == 0 && f->starts <= slots &&
-           f->starts + (f->places - 1) * f->segment == slots &&
-           common->items <= slots;
+    bool right = f->segment >= 1 && f->segment <= MAX_SEGMENT &&
+                 (f->segment & (f->segment - 1)) == 0 &&
+                 f->starts >= f->segment && f->starts % f->segment == 0 &&
+                 f->starts <= slots &&
+                 f->starts + (f->places - 1) * f->segment == slots &&
+                 common->items <= slots;
+    return right ? SEEN_OK : SEEN_CORRUPT;
 }
 
 static bool fuse_parts_ok(const seen_filter *f)

@@ -97,6 +97,7 @@
 #include <string.h>
 
 #define MOST_LAYERS    48                  /* 2^41 times the first capacity */
+#define FEW            4                   /* layers at hand */
 #define PIECE          1024                /* keys that go through together */
 #define NEAR_BYTES     ((uint64_t)4 << 20) /* in a cache, if a shared one */
 #define FIRST_ITEMS    65536               /* where the spec does not say */
@@ -108,12 +109,16 @@ struct layer {
     uint64_t items;    /* adds that changed it */
 };
 
+/* Most filters have few layers and many filters are small, so the first few lie
+ * in the filter itself, and a block of its own is for those who outgrow that. */
 struct scalable {
     seen_filter common; /* .items: of all layers */
     const struct seen_kernel *kernel;
-    uint32_t n;
-    struct layer layer[MOST_LAYERS];      /* oldest first */
-    struct seen_lines lines[MOST_LAYERS]; /* and their bits */
+    uint32_t n, room;         /* layers, and places for them */
+    struct layer *layer;      /* oldest first */
+    struct seen_lines *lines; /* and their bits */
+    struct layer few_layer[FEW];
+    struct seen_lines few_lines[FEW];
 };
 
 static struct scalable *self(seen_filter *f)
@@ -278,9 +283,26 @@ static struct seen_lines lines_from(const seen_filter *f,
     return l;
 }
 
+static uint32_t room_for(uint32_t n)
+{
+    uint32_t room = FEW;
+    while (room < n)
+        room *= 2;
+    return room;
+}
+
+static uint64_t rows_bytes(uint32_t room)
+{
+    return room > FEW
+               ? room * (sizeof(struct layer) + sizeof(struct seen_lines))
+               : 0;
+}
+
+/* As if there were no more room than the layers need: after a layer for which
+ * there was no memory everything is as it was. */
 static uint64_t total_bytes(const struct scalable *s)
 {
-    uint64_t sum = sizeof *s;
+    uint64_t sum = sizeof *s + rows_bytes(room_for(s->n));
     for (uint32_t i = 0; i < s->n; i++)
         sum += lines_bytes(&s->lines[i]);
     return sum;
@@ -305,8 +327,10 @@ static uint64_t newest_room(const struct scalable *s)
 static seen_status get_words(seen_filter *f, struct seen_lines *lines,
                              uint64_t given_up)
 {
-    uint64_t bytes = lines_bytes(lines);
-    if (f->limit && total_bytes(self(f)) - given_up + bytes > f->limit)
+    const struct scalable *s = self(f);
+    uint64_t bytes = lines_bytes(lines), rows = rows_bytes(room_for(s->n + 1));
+    rows -= rows_bytes(room_for(s->n));
+    if (f->limit && total_bytes(s) - given_up + rows + bytes > f->limit)
         return SEEN_FULL;
     lines->words = seen_alloc_zeroed(&f->allocator, bytes);
     return lines->words ? SEEN_OK : SEEN_NOMEM;
@@ -328,6 +352,39 @@ static bool plan_layer(const seen_filter *f, uint32_t i, uint64_t *capacity,
     return false;
 }
 
+static void use_few(struct scalable *s)
+{
+    s->room = FEW;
+    s->layer = s->few_layer;
+    s->lines = s->few_lines;
+}
+
+static void scalable_disown(seen_filter *f)
+{
+    struct scalable *s = self(f);
+    if (s->room > FEW)
+        seen_release(&f->allocator, s->layer, rows_bytes(s->room));
+    use_few(s);
+}
+
+/* Places for n layers; those that are there stay. */
+static seen_status make_room(seen_filter *f, uint32_t n)
+{
+    struct scalable *s = self(f);
+    if (n <= s->room) return SEEN_OK;
+    uint32_t room = room_for(n);
+    struct layer *layer = seen_alloc_zeroed(&f->allocator, rows_bytes(room));
+    if (!layer) return SEEN_NOMEM;
+    struct seen_lines *lines = (struct seen_lines *)(layer + room);
+    memcpy(layer, s->layer, s->n * sizeof *layer);
+    memcpy(lines, s->lines, s->n * sizeof *lines);
+    scalable_disown(f);
+    s->room = room;
+    s->layer = layer;
+    s->lines = lines;
+    return SEEN_OK;
+}
+
 static seen_status open_layer(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
@@ -335,7 +392,8 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
     if (s->n == MOST_LAYERS || !plan_layer(f, s->n, &capacity, &lines) ||
         total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
-    seen_status status = get_words(f, &lines, 0);
+    seen_status status = make_room(f, s->n + 1);
+    if (status == SEEN_OK) status = get_words(f, &lines, 0);
     if (status != SEEN_OK) return status;
     s->lines[s->n] = lines;
     s->layer[s->n] = (struct layer){.capacity = capacity};
@@ -396,10 +454,26 @@ static void scalable_shape(seen_filter *f)
 {
     struct scalable *s = self(f);
     struct seen_layout l = layout_of(&f->plan);
+    use_few(s);
     s->n = 1;
     s->lines[0] = lines_from(f, &l);
     s->layer[0] = (struct layer){.capacity = f->plan.items};
     s->kernel = seen_kernel_best();
+}
+
+static seen_status scalable_own(seen_filter *f)
+{
+    struct scalable *s = self(f);
+    const struct scalable other = *s; /* of which these bytes are a copy */
+    use_few(s);
+    if (other.room == FEW) return SEEN_OK;
+    s->n = 0;
+    seen_status status = make_room(f, other.n);
+    if (status != SEEN_OK) return status;
+    memcpy(s->layer, other.layer, other.n * sizeof *s->layer);
+    memcpy(s->lines, other.lines, other.n * sizeof *s->lines);
+    s->n = other.n;
+    return SEEN_OK;
 }
 
 static bool scalable_part(const seen_filter *f, uint32_t index,
@@ -453,12 +527,15 @@ static bool first_ok(const seen_filter *f)
 /* Nothing may come of it that open_layer() would not have made: sums of sizes
  * that fit, and a capacity at which the layer keeps its share (1 % is for
  * another machine's logarithms). */
-static bool scalable_load_state(seen_filter *f, const uint8_t *from, size_t len)
+static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
+                                       size_t len)
 {
     struct scalable *s = self(f);
-    if (len < 8) return false;
+    if (len < 8) return SEEN_CORRUPT;
     uint64_t n = seen_get_le64(from), bits = 0, total = 0, items = 0;
-    if (n < 1 || n > MOST_LAYERS || len != STATE_BYTES(n)) return false;
+    if (n < 1 || n > MOST_LAYERS || len != STATE_BYTES(n)) return SEEN_CORRUPT;
+    seen_status status = make_room(f, (uint32_t)n);
+    if (status != SEEN_OK) return status;
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *at = from + STATE_BYTES(i);
         struct layer layer = {seen_get_le64(at), seen_get_le64(at + 8)};
@@ -467,10 +544,10 @@ static bool scalable_load_state(seen_filter *f, const uint8_t *from, size_t len)
         if (layer.capacity < 1 || layer.capacity > MOST_ITEMS ||
             layer.items > MOST_ITEMS ||
             !lines_ok(count, regions, (uint32_t)f->hash->bits))
-            return false;
+            return SEEN_CORRUPT;
         struct seen_layout l = {count, (uint32_t)regions, 8};
         if (layout_fpp(&l, layer.capacity) > 1.01 * f->plan.fpp * share_of(i))
-            return false;
+            return SEEN_CORRUPT;
         s->lines[i] = lines_from(f, &l);
         s->layer[i] = layer;
         bits += lines_bits(&s->lines[i]);
@@ -478,8 +555,9 @@ static bool scalable_load_state(seen_filter *f, const uint8_t *from, size_t len)
         items += layer.items;
     }
     s->n = (uint32_t)n;
-    return bits <= SEEN_MAX_BITS && total <= MOST_ITEMS && items == f->items &&
-           first_ok(f);
+    bool right = bits <= SEEN_MAX_BITS && total <= MOST_ITEMS &&
+                 items == f->items && first_ok(f);
+    return right ? SEEN_OK : SEEN_CORRUPT;
 }
 
 /* ---- Questions ---------------------------------------------------------- */
@@ -773,7 +851,8 @@ static seen_status take_over(seen_filter *into, const struct scalable *from)
     seen_status status = SEEN_OK;
     for (; s->n < from->n && status == SEEN_OK; s->n += status == SEEN_OK) {
         struct seen_lines lines = from->lines[s->n];
-        status = get_words(into, &lines, 0);
+        status = make_room(into, s->n + 1);
+        if (status == SEEN_OK) status = get_words(into, &lines, 0);
         if (status != SEEN_OK) break;
         memcpy(lines.words, from->lines[s->n].words, lines_bytes(&lines));
         s->lines[s->n] = lines;
@@ -895,6 +974,8 @@ const struct seen_filter_ops seen_scalable_ops = {
     .place = scalable_place,
     .save_state = scalable_save_state,
     .load_state = scalable_load_state,
+    .own = scalable_own,
+    .disown = scalable_disown,
     .maybe = scalable_maybe,
     .visit = scalable_visit,
     .prefetch = scalable_prefetch,

@@ -528,11 +528,12 @@ static bool is_sound(const struct window *w, const struct generation *g)
 
 /* Everything that open_next() relies on is checked: what is accepted here
  * could have come about by adding keys. */
-static bool window_load_state(seen_filter *f, const uint8_t *from, size_t len)
+static seen_status window_load_state(seen_filter *f, const uint8_t *from,
+                                     size_t len)
 {
     struct window *w = self(f);
     const uint64_t items = f->items;
-    if (len < STATE_HEAD || !complete(f, from)) return false;
+    if (len < STATE_HEAD || !complete(f, from)) return SEEN_CORRUPT;
     window_shape(f);
     w->used = seen_get_le32(from + 4);
     w->now = seen_get_le64(from + 24);
@@ -542,7 +543,7 @@ static bool window_load_state(seen_filter *f, const uint8_t *from, size_t len)
         len != STATE_HEAD + (size_t)living * STATE_EACH ||
         (w->used == 0 ? w->newest != slots - 1
                       : w->used < slots && w->newest != w->used - 1))
-        return false;
+        return SEEN_CORRUPT;
 
     w->living = living;
     f->items = 0;
@@ -551,14 +552,15 @@ static bool window_load_state(seen_filter *f, const uint8_t *from, size_t len)
         *g = (struct generation){seen_get_le64(from + STATE_HEAD),
                                  seen_get_le64(from + STATE_HEAD + 8),
                                  seen_get_le64(from + STATE_HEAD + 16)};
-        if (!is_sound(w, g) || g->items > items - f->items) return false;
+        if (!is_sound(w, g) || g->items > items - f->items) return SEEN_CORRUPT;
         if (i + 1 < living && !follows(&f->plan, &w->at[slot_at(w, i + 1)], g))
-            return false;
+            return SEEN_CORRUPT;
         w->live |= (uint64_t)1 << slot_at(w, i);
         f->items += g->items;
     }
     retire(w);
-    return f->items == items && w->living == living;
+    bool right = f->items == items && w->living == living;
+    return right ? SEEN_OK : SEEN_CORRUPT;
 }
 
 /* Slots that were never used are not cleared when they are: an add to a new

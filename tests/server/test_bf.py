@@ -36,6 +36,8 @@ def documented_commands(module):
         same([info[1], info[5], info[7], info[9]], [50000, 1, 3, 2])
         same(r("BF.INFO", "ins", "SIZE"), [info[3]])
         same(r("MEMORY", "USAGE", "ins") >= info[3], True)
+        r("BF.ADD", "smallest", "x")
+        true(r("MEMORY", "USAGE", "smallest") <= 1280, r("MEMORY", "USAGE", "smallest"))
         same(r("TYPE", "ins"), "seen-bf-1")
         # Binary items, the empty one, and more than a piece of them.
         same(r("BF.MADD", "test", b"", b"\x00", b"\x00\x00", b"a\r\n"), [1, 1, 1, 1])

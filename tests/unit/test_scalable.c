@@ -2,6 +2,7 @@
  * that open when they must, and nothing lost on the way. */
 #include "seen.h"
 
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "filter/filter.h"
 #include "helpers/binomial.h"
@@ -497,7 +498,7 @@ static seen_filter *load(const seen_filter *from, const uint8_t *state,
                          size_t len, uint64_t items)
 {
     const struct seen_filter_ops *ops = from->ops;
-    seen_filter *f = calloc(1, ops->state_size);
+    seen_filter *f = seen_alloc_zeroed(&from->allocator, ops->state_size);
     assert_non_null(f);
     memcpy(f, from, sizeof *f);
     seen_plan plan = {.kind = from->plan.kind,
@@ -512,8 +513,8 @@ static seen_filter *load(const seen_filter *from, const uint8_t *state,
     f->plan = plan;
     f->items = items;
     ops->shape(f);
-    if (ops->load_state(f, state, len)) return f;
-    free(f);
+    if (ops->load_state(f, state, len) == SEEN_OK) return f;
+    seen_state_close(f);
     return NULL;
 }
 
@@ -544,7 +545,7 @@ static void a_saved_filter_comes_back(void **state)
             static uint8_t again[SEEN_STATE_MAX];
             assert_int_equal(f->ops->save_state(loaded, again), len);
             assert_memory_equal(bytes, again, len);
-            free(loaded); /* its parts are those of f */
+            seen_state_close(loaded); /* its parts are those of f */
             seen_free(f);
         }
 }
@@ -593,7 +594,7 @@ static void hostile_state_is_refused_or_harmless(void **state)
                 sum += part.len;
             }
             assert_true(sum <= (uint64_t)1 << 45);
-            free(loaded);
+            seen_state_close(loaded);
         }
         seen_put_le64(bytes + at, good);
     }
@@ -613,7 +614,7 @@ static void hostile_state_is_refused_or_harmless(void **state)
         }
         seen_filter *loaded = load(f, bytes, 8 + 32 * layers, items);
         assert_int_equal(loaded != NULL, layers == 7);
-        free(loaded);
+        if (loaded) seen_state_close(loaded);
     }
     seen_free(f);
 }

@@ -183,7 +183,7 @@ static seen_filter *load(const seen_filter *f, const uint8_t *state, size_t len)
     uint8_t *bytes = malloc(len ? len : 1);
     assert_non_null(bytes);
     memcpy(bytes, state, len);
-    bool fine = ops->load_state(g, bytes, len);
+    bool fine = ops->load_state(g, bytes, len) == SEEN_OK;
     free(bytes);
     ops->place(g, 0, part.at);
     if (fine && ops->parts_ok(g)) return g;
