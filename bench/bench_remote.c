@@ -29,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THREADS 4
+#define THREADS 16
 #define ROUNDS  5
 #define K       14
 
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
     (void)argc;
     bench_start(argv, "remote", &o);
     keys = o.quick ? 1000000 : 10000000;
-    per = o.quick ? 4000 : 20000;
+    per = o.quick ? 1600 : 8000;
     port = bench_server_start((const char *const[]){NULL});
     control = dial();
     for (unsigned i = 0; i < THREADS; i++)
