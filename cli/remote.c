@@ -3,6 +3,7 @@
 
 #include "spec.h"
 #include "units.h"
+#include "users.h"
 
 #include <string.h>
 
@@ -36,6 +37,10 @@ bool find_remote(struct target *t)
 {
     if (wish.dialect)
         fail("%s: the URL says what it is: leave out --dialect", t->name);
+    if (is_store(t->name))
+        fail("%s: holds users, whom seen fresh and seen mark are for; a filter "
+             "is named by ?key=NAME",
+             t->name);
     numbers_for_bitmaps(t);
     seen_status status =
         seen_remote_open(&t->remote, t->name, NULL, &t->report);

@@ -54,6 +54,7 @@ def servers_without_the_module(module):
             u = "redis://127.0.0.1:%d" % port
             wait_for(lambda: "Connection refused" not in Run("mark", u, "u", "i").err, "server")
             bad("load seen.so", "mark", u, "u", "i")
+            bad("holds users", "add", u, "-n", "10", "-p", "1%", text=b"a\n")
             bad("unknown command", "add", u + "?key=k", "-n", "10", "-p", "1%", text=b"a\n")
             plain = "redis+plain://127.0.0.1:%d/k" % port
             good("add", plain, "-n", "10", "-p", "1%", text=b"a\n")
@@ -263,6 +264,16 @@ def clusters(module):
         f = "redis+plain://127.0.0.1:%d/wide" % servers[1].port
         good("add", f, "-n", "5000", "-p", "1%", text=lines(range(5000)))
         same(good("check", "-c", f, text=lines(range(5000))), b"5000\n")
+        # Four strings of 32 MB, each where its own name belongs.
+        f = "redis+plain://127.0.0.1:%d/{}wider" % servers[1].port
+        good("add", f, "-n", "60M", "-p", "0.1%", text=lines(range(5000)))
+        same(good("check", "-c", f, text=lines(range(5000))), b"5000\n")
+        true(b"in 4 parts" in good("info", f), "four parts")
+        slots = {clients[0]("CLUSTER", "KEYSLOT", key) for c in clients
+                 for key in c("KEYS", "{}wider:*")}
+        same(len(slots), 4)
+        good("forget", f)
+        same([k for c in clients for k in c("KEYS", "{}wider*")], [])
 
         # Slot by slot, the keys of the first node's first hundred go to the second.
         ids = [c("CLUSTER", "MYID").decode() for c in clients]
