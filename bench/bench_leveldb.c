@@ -192,86 +192,105 @@ static void measure(const char *name, enum style style, double aim)
                                     .limit = time[0]});
 }
 
+/* ---- Policies by themselves ---------------------------------------------- */
+
 #define BLOCKS  256
 #define IN_ONE  36 /* keys of 16 and values of 100 bytes in 4 KB */
 #define STREAM  4096
-#define REPEATS 200
+#define REPEATS 8
 
-/* Questions to the filters of blocks as LevelDB puts them, and making those. */
+struct block {
+    char key[IN_ONE][KEY + 1];
+    char *filter;
+    size_t len;
+};
+
+static struct block blocks[BLOCKS];
+static char absent[STREAM][KEY + 1];
+
+/* Nanoseconds to make the filter of a block. */
+static double make_filters(const leveldb_filterpolicy_t *policy)
+{
+    double start = bench_seconds();
+    for (int b = 0; b < BLOCKS; b++) {
+        const char *keys[IN_ONE];
+        size_t lens[IN_ONE];
+        for (int i = 0; i < IN_ONE; i++)
+            keys[i] = blocks[b].key[i], lens[i] = KEY;
+        free(blocks[b].filter);
+        blocks[b].filter =
+            counted_filter(policy, keys, lens, IN_ONE, &blocks[b].len);
+    }
+    return (bench_seconds() - start) * 1e9 / BLOCKS;
+}
+
+/* Nanoseconds of a question to a random block, and the share of "maybe". */
+static double ask_filters(const leveldb_filterpolicy_t *policy, bool present,
+                          double *share)
+{
+    uint64_t maybe = 0;
+    double start = bench_seconds();
+    for (int i = 0; i < REPEATS * STREAM; i++) {
+        const struct block *b = &blocks[bench_mix((uint64_t)i) % BLOCKS];
+        const char *key = present ? b->key[i % IN_ONE] : absent[i % STREAM];
+        maybe += counted_may_match(policy, key, KEY, b->filter, b->len);
+    }
+    *share = (double)maybe / (REPEATS * STREAM);
+    return (bench_seconds() - start) * 1e9 / (REPEATS * STREAM);
+}
+
 static void measure_policies(void)
 {
-    static char keys[BLOCKS][IN_ONE][KEY + 1], absent[STREAM][KEY + 1];
-    static char *filters[2][BLOCKS];
-    static size_t lens[2][BLOCKS];
     struct bench_series never[2] = {{0}}, maybe[2] = {{0}}, make[2] = {{0}};
+    double wrong[2], right, bytes[2] = {0};
     for (uint64_t i = 0; i < BLOCKS * IN_ONE; i++)
-        key_of(RANDOM, i, true, keys[i / IN_ONE][i % IN_ONE]);
+        key_of(RANDOM, i, true, blocks[i / IN_ONE].key[i % IN_ONE]);
     for (uint64_t i = 0; i < STREAM; i++)
         key_of(RANDOM, i, false, absent[i]);
-    uint64_t wrong = 0, bytes[2] = {0};
-    for (int round = 0; round < 20; round++)
+    for (int round = 0; round < BENCH_MAX_ROUNDS; round++)
         for (int f = 0; f < 2; f++) {
-            const leveldb_filterpolicy_t *p = policies[1 + f].policy;
-            double start = bench_seconds();
-            bytes[f] = 0;
-            for (int b = 0; b < BLOCKS; b++) {
-                const char *all[IN_ONE];
-                size_t all_lens[IN_ONE];
-                for (int i = 0; i < IN_ONE; i++)
-                    all[i] = keys[b][i], all_lens[i] = KEY;
-                free(filters[f][b]);
-                filters[f][b] =
-                    counted_filter(p, all, all_lens, IN_ONE, &lens[f][b]);
-                bytes[f] += lens[f][b];
-            }
-            bench_round(&make[f], (bench_seconds() - start) * 1e9 / BLOCKS);
-            start = bench_seconds();
-            for (int r = 0; r < REPEATS; r++)
-                for (int i = 0; i < STREAM; i++) {
-                    int b =
-                        (int)(bench_mix((uint64_t)(r * STREAM + i)) % BLOCKS);
-                    wrong += counted_may_match(p, absent[i], KEY, filters[f][b],
-                                               lens[f][b]);
-                }
-            bench_round(&never[f],
-                        (bench_seconds() - start) * 1e9 / (REPEATS * STREAM));
-            uint64_t found = 0;
-            start = bench_seconds();
-            for (int r = 0; r < REPEATS; r++)
-                for (int i = 0; i < STREAM; i++) {
-                    int b =
-                        (int)(bench_mix((uint64_t)(r * STREAM + i)) % BLOCKS);
-                    found += counted_may_match(p, keys[b][i % IN_ONE], KEY,
-                                               filters[f][b], lens[f][b]);
-                }
-            bench_round(&maybe[f],
-                        (bench_seconds() - start) * 1e9 / (REPEATS * STREAM));
-            if (found != REPEATS * STREAM) bench_die("a key is lost");
+            const leveldb_filterpolicy_t *policy = policies[1 + f].policy;
+            bench_round(&make[f], make_filters(policy));
+            bench_round(&never[f], ask_filters(policy, false, &wrong[f]));
+            bench_round(&maybe[f], ask_filters(policy, true, &right));
+            if (right < 1) bench_die("a key is lost");
+            bytes[f] = (double)blocks[0].len;
         }
-    bench_note("%llu wrong answers", (unsigned long long)wrong);
-    const struct bench_series *theirs[] = {&never[0], &maybe[0], &make[0]},
-                              *ours[] = {&never[1], &maybe[1], &make[1]};
-    static const char *const names[] = {"question of a block, absent",
-                                        "question of a block, present",
-                                        "making the filter of a block"};
-    for (int i = 0; i < 3; i++)
-        bench_print(&(struct bench_row){.name = names[i],
-                                        .unit = "ns",
-                                        .ours = *ours[i],
-                                        .peer_name = "LevelDB's own",
-                                        .peer = *theirs[i]});
-    bench_print(
-        &(struct bench_row){.name = "filter of a block of 36 keys",
-                            .unit = "bytes",
-                            .ours = bench_once((double)bytes[1] / BLOCKS),
-                            .peer_name = "LevelDB's own",
-                            .peer = bench_once((double)bytes[0] / BLOCKS),
-                            .what = BENCH_OURS_AT_MOST,
-                            .aim = IN_ONE * BITS / 8});
-    for (int f = 0; f < 2; f++)
-        for (int b = 0; b < BLOCKS; b++)
-            free(filters[f][b]);
+    for (int b = 0; b < BLOCKS; b++)
+        free(blocks[b].filter);
+
+    const struct bench_row rows[] = {
+        {.name = "a block of 36 keys, question, absent",
+         .unit = "ns",
+         .ours = never[1],
+         .peer = never[0]},
+        {.name = "a block of 36 keys, question, present",
+         .unit = "ns",
+         .ours = maybe[1],
+         .peer = maybe[0]},
+        {.name = "a block of 36 keys, making the filter",
+         .unit = "ns",
+         .ours = make[1],
+         .peer = make[0]},
+        {.name = "a block of 36 keys, wrong answers",
+         .unit = "%",
+         .ours = bench_once(100 * wrong[1]),
+         .peer = bench_once(100 * wrong[0])},
+        {.name = "a block of 36 keys, the filter",
+         .unit = "bytes",
+         .ours = bench_once(bytes[1]),
+         .peer = bench_once(bytes[0]),
+         .what = BENCH_OURS_AT_MOST,
+         .aim = IN_ONE * BITS / 8},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench_row row = rows[i];
+        row.peer_name = "LevelDB's own";
+        bench_print(&row);
+    }
 }
+
+/* ---- All ----------------------------------------------------------------- */
 
 static void remove_all(void)
 {
