@@ -403,17 +403,42 @@ bool seen_sorted_samples_ok(const struct seen_sorted *s, const uint8_t *there)
 
 #define FEW 64 /* numbers: more are not all looked at */
 
+/* Is h the high part of number i? Then its 1 stands at place h + i, behind i others
+ * of its kind. */
+SEEN_INLINE bool has_high(const struct view *v, uint64_t i, uint64_t high)
+{
+    const uint64_t place = high + i;
+    if (place >= v->high_bits || !(v->high[place / 8] >> place % 8 & 1))
+        return false;
+    uint64_t ones_before = 0, at = 0;
+    for (; at + 64 <= place; at += 64)
+        ones_before += seen_popcount64(high_word(v, at));
+    const uint64_t rest = ((uint64_t)1 << (place - at)) - 1;
+    return ones_before + seen_popcount64(high_word(v, at) & rest) == i;
+}
+
+/* The same of any of the eight numbers from i on whose part has a bit set. */
+static bool any_high(const struct seen_sorted *s, uint64_t i, uint64_t same,
+                     uint64_t high)
+{
+    const struct view v = view_of(s);
+    for (; same; same &= same - 1)
+        if (has_high(&v, i + seen_ctz64(same) / v.l, high)) return true;
+    return false;
+}
+
 /*
  * Among few numbers of up to 8 low bits there is mostly none with these low bits
  * at all, which can be seen eight numbers at a time: eight low parts are l bytes,
- * and a part that is the same becomes 0 in their xor with eight copies of the
- * value. Subtracting 1 from each borrows into the highest bit of a 0; 0s may make
- * others look like one, but only where there is one.
+ * and one that is the same becomes 0 in their xor with eight copies of the value;
+ * adding all bits but the highest to each sets the highest of all that are not 0.
+ * The last eight may be some of those before; they begin within a byte then.
  */
-SEEN_INLINE bool any_low(const struct view *v, uint64_t n, uint64_t value)
+SEEN_INLINE bool one_of_few(const struct seen_sorted *s, uint32_t l,
+                            uint64_t value)
 {
     /* A 1 in each of eight parts of l bits. */
-    static const uint64_t units[] = {0x0,
+    static const uint64_t units[] = {0,
                                      0xff,
                                      0x5555,
                                      0x249249,
@@ -422,16 +447,26 @@ SEEN_INLINE bool any_low(const struct view *v, uint64_t n, uint64_t value)
                                      0x41041041041,
                                      0x2040810204081,
                                      0x101010101010101};
-    const uint64_t each = units[v->l], tops = each << (v->l - 1);
-    const uint64_t copies = each * (value & (((uint64_t)1 << v->l) - 1));
-    uint64_t zero = 0, i = 0;
-    for (; i + 8 < n; i += 8) {
-        const uint64_t x = seen_get_le64(v->low + i / 8 * v->l) ^ copies;
-        zero |= (x - each) & ~x & tops;
+    const uint64_t each = units[l], tops = each << (l - 1), rest = tops - each;
+    const uint64_t copies = each * (value & (((uint64_t)1 << l) - 1));
+    const uint8_t *low = s->bytes;
+    uint64_t i = 0, x, same;
+    for (; i + 8 < s->n; i += 8, low += l) {
+        x = seen_get_le64(low) ^ copies;
+        same = ~(((x & rest) + rest) | x) & tops;
+        if (same && any_high(s, i, same, value >> l)) return true;
     }
-    const uint64_t x = low_from(v, i) ^ copies; /* the last, up to eight */
-    return zero |
-           ((x - each) & ~x & tops & (~(uint64_t)0 >> (64 - (n - i) * v->l)));
+    i = s->n - 8;
+    x = seen_get_le64(s->bytes + i * l / 8) >> i * l % 8 ^ copies;
+    same = ~(((x & rest) + rest) | x) & tops;
+    return same && any_high(s, i, same, value >> l);
+}
+
+/* Few enough, and enough for eight at a time: the unary part has two bits for each
+ * number at least, so that there are eight bytes from where the last eight begin. */
+SEEN_INLINE bool are_few(uint64_t n, uint32_t l)
+{
+    return n >= 8 && n <= FEW && l >= 1 && l <= 8 && n + 4 * l >= 32;
 }
 
 /* How many 1s there are from a place on; a stranger's may be many. */
@@ -448,14 +483,11 @@ static uint64_t ones_from(const struct view *v, uint64_t place)
  * numbers with this high part one or two are asked at once, without a branch for
  * each that nobody could foresee; there are rarely more.
  */
-bool seen_sorted_has(const struct seen_sorted *s, const uint8_t *there,
-                     uint64_t value)
+static bool one_of_many(const struct seen_sorted *s, const uint8_t *there,
+                        uint64_t value)
 {
     /* 1. Where to begin to count. */
     const struct view v = view_of(s);
-    if (s->n <= FEW && v.l > 0 && v.l <= 8 && v.low_bytes >= 8 &&
-        !any_low(&v, s->n, value))
-        return false;
     const uint64_t high = value >> v.l;
     uint64_t place = 0, zeros = high; /* still to pass */
     if (there && high >= STEP) {
@@ -495,6 +527,14 @@ bool seen_sorted_has(const struct seen_sorted *s, const uint8_t *there,
     for (uint64_t more = 1 + two; more < run; more++)
         found |= low_at(&v, i + more) == (value & mask);
     return found;
+}
+
+bool seen_sorted_has(const struct seen_sorted *s, const uint8_t *there,
+                     uint64_t value)
+{
+    const uint32_t l = low_bits(s->n, s->below);
+    return are_few(s->n, l) ? one_of_few(s, l, value)
+                            : one_of_many(s, there, value);
 }
 
 /* ---- Ask for many ------------------------------------------------------- */

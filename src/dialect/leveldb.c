@@ -24,6 +24,8 @@
  * Sources: LevelDB 1.23 util/bloom.cc, goleveldb filter/bloom.go, badger
  * y/bloom.go; checked against blocks that each of them wrote.
  */
+#include "dialect/leveldb.h"
+
 #include "dialect/dialect.h"
 
 #include "hash/leveldb.h"
@@ -172,6 +174,60 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
     bool reserved = f->verdict == SEEN_ALWAYS_MAYBE;
     to[l->bytes] = reserved ? f->note[0] : (uint8_t)l->place.hashes;
     return SEEN_OK;
+}
+
+/* ---- Bytes and nothing else --------------------------------------------- */
+
+static uint32_t probes_for(uint32_t bits_per_key)
+{
+    uint32_t k = (uint32_t)(bits_per_key * 0.69);
+    return k < 1 ? 1 : k > MOST_K ? MOST_K : k;
+}
+
+size_t seen_leveldb_block_size(uint32_t bits_per_key, size_t n)
+{
+    uint64_t bits = (uint64_t)n * bits_per_key;
+    return (size_t)((bits < LEAST ? LEAST : bits) + 7) / 8 + 1;
+}
+
+/* As `h % bits` of 32 bits is, where so few bits are there, and of 64. */
+SEEN_INLINE uint64_t remainder_of(uint32_t h, uint64_t bits)
+{
+    return bits <= UINT32_MAX ? h % (uint32_t)bits : h;
+}
+
+void seen_leveldb_block_build(uint32_t bits_per_key, const seen_key *keys,
+                              size_t n, uint8_t *to)
+{
+    const size_t bytes = seen_leveldb_block_size(bits_per_key, n) - 1;
+    const uint32_t k = probes_for(bits_per_key);
+    memset(to, 0, bytes);
+    to[bytes] = (uint8_t)k;
+    for (size_t i = 0; i < n; i++) {
+        struct seen_digest d;
+        digest(NULL, keys[i].data, keys[i].len, &d);
+        uint32_t h = (uint32_t)d.h[0];
+        for (uint32_t j = 0; j < k; j++, h += (uint32_t)d.h[1]) {
+            uint64_t pos = remainder_of(h, 8 * (uint64_t)bytes);
+            to[pos / 8] |= (uint8_t)(1u << pos % 8);
+        }
+    }
+}
+
+bool seen_leveldb_block_maybe(const uint8_t *block, size_t len, const void *key,
+                              size_t key_len)
+{
+    if (len < 2) return false;
+    const uint32_t k = block[len - 1];
+    if (k > MOST_K) return true;
+    struct seen_digest d;
+    digest(NULL, key, key_len, &d);
+    uint32_t h = (uint32_t)d.h[0];
+    for (uint32_t j = 0; j < k; j++, h += (uint32_t)d.h[1]) {
+        uint64_t pos = remainder_of(h, 8 * (uint64_t)(len - 1));
+        if (!(block[pos / 8] >> pos % 8 & 1)) return false;
+    }
+    return true;
 }
 
 /* ---- Rows --------------------------------------------------------------- */

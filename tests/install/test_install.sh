@@ -41,6 +41,23 @@ cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pc --cflags seen_sto
   "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
 takes_once "$("$prefix/store-static" "$prefix/feed-static")"
 
+if [ -e "$libdir/pkgconfig/seen_leveldb.pc" ]; then
+  cat >"$prefix/policy.c" <<'EOF'
+#include <leveldb/c.h>
+#include <seen_leveldb.h>
+
+int main(void)
+{
+    leveldb_filterpolicy_t *policy = seen_leveldb_policy(SEEN_BLOCK_SORTED, 10);
+    leveldb_filterpolicy_destroy(policy);
+    return policy == NULL;
+}
+EOF
+  # shellcheck disable=SC2046
+  cc "$prefix/policy.c" -o "$prefix/policy" $(pc --cflags --libs seen_leveldb)
+  LD_LIBRARY_PATH=$libdir "$prefix/policy"
+fi
+
 mkdir "$prefix/project"
 cp "$source"/examples/0[15]_*.c "$prefix/project/"
 cat >"$prefix/project/CMakeLists.txt" <<'EOF'
