@@ -438,7 +438,10 @@ static int run(char **operands, size_t n)
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* These take any wish; what the others say about it is the answer. */
     if (!shown || (grows(shown->kind) && opt.kind != shown->kind))
-        fail("%s", in_options(rows[0].problem, bits_option()));
+        fail("%s%s", in_options(rows[0].problem, bits_option()),
+             opt.items || opt.rate > 0 || opt.bits || opt.dialect
+                 ? ""
+                 : "; for example: seen plan -n 1e6 -p 1%");
 
     if (opt.plot) draw(rows, kinds, shown);
     bool only_plot = opt.plot && strcmp(opt.plot, "-") == 0;

@@ -178,7 +178,8 @@ const char *show_user(char buf[USER_TEXT], seen_key user)
 static void must_open(struct users *u, seen_status status)
 {
     if (status == SEEN_OK) return;
-    if (status == SEEN_ABSENT) fail("%s: no such store", u->name);
+    if (status == SEEN_ABSENT)
+        fail("%s: no such store; seen mark and seen take make one", u->name);
     if (status == SEEN_MISMATCH)
         fail("%s: the secret in %s is another one", u->name, wish.secret_file);
     fail("%s: %s", u->name,
