@@ -20,8 +20,7 @@ static const struct option options[] = {
      "write the union here, maybe over one of them; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what came out, as JSON (with -o -: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
