@@ -13,8 +13,7 @@ const struct option candidate_options[] = {
      "what is in this store has been shown, too"},
     {0, "json", NULL, OPTION_FLAG, &candidate_wish.json,
      "what was done, as JSON on stderr"},
-    {'q', NULL, NULL, OPTION_FLAG, &candidate_wish.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&candidate_wish.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

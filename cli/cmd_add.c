@@ -29,8 +29,7 @@ static const struct option options[] = {
      "on a server: all of it leaves after this time"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

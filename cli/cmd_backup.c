@@ -19,8 +19,7 @@ static struct {
 
 static const struct option options[] = {
     {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

@@ -38,8 +38,7 @@ static const struct option options[] = {
      "work with this many threads (default 1); same result"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was built, as JSON (with -o -: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

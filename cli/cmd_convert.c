@@ -6,6 +6,7 @@
  * always our own container, with checksums.
  */
 #include "foreign.h"
+#include "input.h"
 #include "options.h"
 #include "output.h"
 #include "pack.h"
@@ -18,7 +19,7 @@
 
 static struct {
     const char *to, *output;
-    bool quiet;
+    bool quiet, json;
 } opt;
 
 static const struct option options[] = {
@@ -26,8 +27,9 @@ static const struct option options[] = {
      "the dialect to write; native is our own container"},
     {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
      "write the result here; - is stdout"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    {0, "json", NULL, OPTION_FLAG, &opt.json,
+     "what was done, as JSON (with -o -: on stderr)"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -51,6 +53,21 @@ static void convert(const struct target *t, const char *path)
     export_filter(path, t->filter, opt.to);
 }
 
+static void report_json(const struct target *t, FILE *to)
+{
+    struct json j = {.to = to};
+    seen_info info;
+    seen_info_of(t->filter, &info);
+    json_open(&j, NULL, '{');
+    json_text(&j, "file", opt.output);
+    json_text(&j, "converted", t->name);
+    json_text(&j, "from", info.dialect ? info.dialect : "native");
+    json_text(&j, "to", opt.to);
+    json_number(&j, "items", (double)info.items);
+    json_number(&j, "bits", (double)info.bits);
+    json_close(&j, '}');
+}
+
 static int run(char **operands, size_t n)
 {
     struct target target;
@@ -60,6 +77,7 @@ static int run(char **operands, size_t n)
         fail("--to is missing: expected --to DIALECT, see seen dialects");
     if (!to_native() && !seen_dialect_named(unpacked_name(opt.to), NULL))
         fail("--to %s: expected native or a dialect of seen dialects", opt.to);
+    check_key_format();
     const char *path = output_path(opt.output);
     if (!find_target(&target, operands[0])) target_missing(&target);
     must_be_file(&target);
@@ -68,7 +86,9 @@ static int run(char **operands, size_t n)
     read_target(&target);
     convert(&target, path);
     end_progress();
-    if (!opt.quiet && path)
+    if (opt.json)
+        report_json(&target, path ? stdout : stderr);
+    else if (!opt.quiet && path)
         note("%s: %s as %s", opt.output, target.name, opt.to);
     close_target(&target);
     finish_output();

@@ -2,6 +2,7 @@
  * cmd_info.c - seen info: what a filter is, what is in it, how it is doing; the
  * same of stores of users (survey.h).
  */
+#include "input.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 
 static struct {
-    bool json;
+    bool quiet, json;
     const char *user;
 } opt;
 
@@ -26,6 +27,7 @@ static const struct option options[] = {
     {0, "user", "USER", OPTION_TEXT, &opt.user,
      "of a store: what this user has been shown"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the same as JSON"},
+    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -345,6 +347,7 @@ static int run(char **operands, size_t n)
     if (n == 0) fail("TARGET is missing: expected filter files, -, or stores");
     if (opt.user && (n > 1 || !is_store(operands[0])))
         fail("--user: expected one STORE, a directory");
+    check_key_format();
     struct target *targets = must_have(calloc(n, sizeof *targets));
     struct users *stores = must_have(calloc(n, sizeof *stores));
     size_t filters = 0, all_stores = 0;
@@ -356,7 +359,7 @@ static int run(char **operands, size_t n)
             target_missing(&targets[filters - 1]);
 
     struct json j = {.to = stdout};
-    start_work(false);
+    start_work(opt.quiet);
     for (size_t i = 0; i < filters; i++)
         bytes += targets[i].facts.bytes;
     work_total(bytes, NULL);

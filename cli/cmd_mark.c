@@ -25,13 +25,12 @@ static const struct option options[] = {
     {0, "batch", "N", OPTION_COUNT, &opt.batch,
      "sync after at most N changes of users (default 1000)"},
     {0, "ack", NULL, OPTION_FLAG, &opt.ack,
-     "print after each batch how many events are safe"},
+     "print after each batch how many events are safe on disk"},
     {0, "new", NULL, OPTION_FLAG, &opt.count_new,
      "count the events that were new, too: slower"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

@@ -20,8 +20,7 @@ static const struct option options[] = {
      "write the union here, maybe over one of them; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what came out, as JSON (with -o -: on stderr)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -33,8 +32,9 @@ __attribute__((noreturn)) static void differ(const struct target *a,
                                              double y)
 {
     char left[UNIT_TEXT], right[UNIT_TEXT];
-    fail("%s and %s differ in their %s: %s against %s", a->name, b->name, what,
-         show_count(left, x), show_count(right, y));
+    fail("%s and %s differ in their %s: %s against %s; make both with the same "
+         "-n and -p",
+         a->name, b->name, what, show_count(left, x), show_count(right, y));
 }
 
 __attribute__((noreturn)) static void say_difference(const struct target *a,
@@ -43,8 +43,10 @@ __attribute__((noreturn)) static void say_difference(const struct target *a,
     const seen_facts *f = &a->facts, *g = &b->facts;
     const seen_plan *p = &f->plan, *q = &g->plan;
     if (p->kind != q->kind)
-        fail("%s and %s differ in their kind: %s against %s", a->name, b->name,
-             seen_kind_name(p->kind), seen_kind_name(q->kind));
+        fail("%s and %s differ in their kind: %s against %s; make both with "
+             "the same --kind",
+             a->name, b->name, seen_kind_name(p->kind),
+             seen_kind_name(q->kind));
     if (a->dialect && b->dialect && strcmp(a->dialect, b->dialect) != 0)
         fail("%s and %s differ in their dialect: %s against %s", a->name,
              b->name, a->dialect, b->dialect);

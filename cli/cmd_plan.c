@@ -2,6 +2,7 @@
  * cmd_plan.c - seen plan: what a filter costs before you make it, kind by kind.
  */
 #include "fleet.h"
+#include "input.h"
 #include "options.h"
 #include "output.h"
 #include "pack.h"
@@ -36,11 +37,12 @@ static const struct option options[] = {
     {0, "window", "TIME", OPTION_TIME, &opt.window,
      "a window of 500ms, 30m, 5d; -n keys come in one"},
     {0, "generations", "G", OPTION_COUNT, &opt.generations,
-     "the steps in which a window forgets: 4"},
+     "the steps in which a window forgets (default 4)"},
     {0, "dialect", "DIALECT", OPTION_DIALECT, &opt.dialect,
      "what another system would make of it: see seen dialects"},
     {0, "bits-per-key", "B", OPTION_REAL, &opt.bits_per_key,
      "bits for each key, where a dialect counts so"},
+    KEY_TYPE_ROW,
     {0, "plot", "FILE", OPTION_TEXT, &opt.plot,
      "draw it as SVG: the rate as keys come in, memory against rate; - is "
      "stdout"},
@@ -408,6 +410,7 @@ static int run(char **operands, size_t n)
 {
     if (n > 0)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
+    check_key_format();
     if (opt.fleet) {
         plan_fleet(opt.fleet, opt.json);
         finish_output();
@@ -435,7 +438,10 @@ static int run(char **operands, size_t n)
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* These take any wish; what the others say about it is the answer. */
     if (!shown || (grows(shown->kind) && opt.kind != shown->kind))
-        fail("%s", in_options(rows[0].problem, bits_option()));
+        fail("%s%s", in_options(rows[0].problem, bits_option()),
+             opt.items || opt.rate > 0 || opt.bits || opt.dialect
+                 ? ""
+                 : "; for example: seen plan -n 1e6 -p 1%");
 
     if (opt.plot) draw(rows, kinds, shown);
     bool only_plot = opt.plot && strcmp(opt.plot, "-") == 0;

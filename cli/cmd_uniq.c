@@ -58,8 +58,7 @@ static const struct option options[] = {
      "say at the end what was done, on stderr"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "the same as JSON (with -c: on stdout, as the result)"},
-    {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "no notes and no progress on stderr"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

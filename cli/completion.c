@@ -81,14 +81,14 @@ struct operand {
 };
 
 /* The next one of a synopsis such as "IN --to D -o FILE [INPUT...]". Options and
- * their values are none. */
+ * their values are none; what comes behind "|" is another way to call it. */
 static bool next_operand(const char **synopsis, struct operand *o)
 {
     const char *s = *synopsis;
     bool value = false;
     for (;;) {
         s += strspn(s, " []");
-        if (!*s) return false;
+        if (!*s || *s == '|') return false;
         size_t len = strcspn(s, " ]");
         if (!value && *s != '-') {
             o->name = s;

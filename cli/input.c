@@ -44,8 +44,6 @@ const struct option key_options[] = {
      "keys are written in hex; - alone is the empty key"},
     {0, "u64", NULL, OPTION_FLAG, &key_format.u64,
      "keys are decimal numbers: 8 bytes little-endian"},
-    {0, "key-type", "bytes|utf8|utf16|i32|i64", OPTION_TEXT, &key_format.type,
-     "what a dialect hashes of a key (default: its bytes)"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

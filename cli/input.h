@@ -46,6 +46,14 @@ extern struct key_format key_format;
  * check_key_format() fails the program otherwise. */
 extern const struct option key_options[];
 
+/* A row of verbs that know dialects. */
+#define KEY_TYPE_ROW                                                           \
+    {                                                                          \
+        0, "key-type", "bytes|utf8|utf16|i32|i64", OPTION_TEXT,                \
+            &key_format.type,                                                  \
+            "what a dialect hashes of a key (default: its bytes)"              \
+    }
+
 /* The filter is of this dialect, which may have a byte order of its own. */
 void keys_for_dialect(const char *dialect);
 void check_key_format(void);

@@ -87,13 +87,13 @@ static void put_synopsis(const char *text)
 
 /* ---- Pages -------------------------------------------------------------- */
 
-static void put_title(const char *name, const char *verb)
+static void put_title(const char *verb)
 {
     printf(".TH SEEN");
     if (verb) putchar('-');
     for (const char *c = verb ? verb : ""; *c; c++)
         putchar(toupper((unsigned char)*c));
-    printf(" 1 \"\" \"seen %s\" \"%s\"\n.SH NAME\n", seen_version(), name);
+    printf(" 1 \"\" \"seen %s\" Seen\n.SH NAME\n", seen_version());
 }
 
 static void put_option(const struct option *o)
@@ -123,7 +123,7 @@ static void put_option(const struct option *o)
 
 static void put_verb(const struct verb *verb)
 {
-    put_title("Seen: one verb", verb->name);
+    put_title(verb->name);
     printf("seen\\-%s \\- ", verb->name);
     put_text(verb->summary);
     printf(".SH SYNOPSIS\n\\fBseen %s\\fR [\\fIoptions\\fR] ", verb->name);
@@ -148,7 +148,7 @@ static void put_verb(const struct verb *verb)
 
 static void put_overview(void)
 {
-    put_title("Seen", NULL);
+    put_title(NULL);
     puts("seen \\- has this been seen before?\n"
          ".SH SYNOPSIS\n"
          "\\fBseen\\fR \\fIVERB\\fR [\\fIoptions\\fR] ...\n"

@@ -37,6 +37,12 @@ struct option {
         0, NULL, NULL, OPTION_FLAG, NULL, title                                \
     }
 
+/* A row that nearly every verb has. */
+#define QUIET_ROW(to)                                                          \
+    {                                                                          \
+        'q', NULL, NULL, OPTION_FLAG, to, "no notes and no progress on stderr" \
+    }
+
 static inline bool is_heading(const struct option *o)
 {
     return !o->letter && !o->name;

@@ -1,6 +1,7 @@
 /* spec.c - see spec.h. */
 #include "spec.h"
 
+#include "input.h"
 #include "output.h"
 #include "pack.h"
 #include "units.h"
@@ -45,6 +46,7 @@ const struct option dialect_options[] = {
     {0, "bits", "M", OPTION_COUNT, &wish.bits, "... its bits"},
     {0, "hashes", "K", OPTION_COUNT, &wish.hashes, "... bits set per key"},
     PER_KEY_ROW,
+    KEY_TYPE_ROW,
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -55,6 +57,7 @@ const struct option wish_options[] = {
      "false-positive rate: 0.1% (the default), 1e-6, 1/1000"},
     DIALECT_ROW,
     PER_KEY_ROW,
+    KEY_TYPE_ROW,
     {0, "kind", "KIND", OPTION_KIND, &wish.kind,
      "blocked (the default), or another one of seen plan"},
     {0, "bits", "M", OPTION_COUNT, &wish.bits,
@@ -67,14 +70,17 @@ const struct option wish_options[] = {
      "forget keys after this long: 5d, 30m"},
     {0, "last", "N", OPTION_COUNT, &wish.last,
      "forget all but the last so many keys"},
+    {0, "generations", "G", OPTION_COUNT, &wish.generations,
+     "the steps in which a window forgets (default 4)"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
 bool wish_given(void)
 {
     return wish.items || wish.bits || wish.hashes || wish.memory || wish.last ||
-           wish.window_ms || wish.rate > 0 || wish.kind != SEEN_ANY ||
-           wish.keyed || wish.dialect || wish.bits_per_key > 0;
+           wish.window_ms || wish.generations || wish.rate > 0 ||
+           wish.kind != SEEN_ANY || wish.keyed || wish.dialect ||
+           wish.bits_per_key > 0;
 }
 
 seen_spec told_spec(void)
@@ -89,6 +95,8 @@ seen_spec told_spec(void)
 
 seen_spec wished_spec(void)
 {
+    if (wish.generations > UINT32_MAX)
+        fail("--generations: expected at most 63");
     if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
     seen_spec spec = {.items = wish.items,
                       .fpp = wish.rate,
@@ -97,8 +105,11 @@ seen_spec wished_spec(void)
                       .hashes = (uint32_t)wish.hashes,
                       .last = wish.last,
                       .window_ms = wish.window_ms,
+                      .generations = (uint32_t)wish.generations,
                       .dialect = unpacked_name(wish.dialect),
                       .bits_per_key = wish.bits_per_key};
+    if (spec.kind == SEEN_WINDOW && !spec.last && !spec.window_ms)
+        spec.last = spec.items; /* as in seen plan */
     if (wish.dialect && wish.keyed)
         fail("--keyed: filters of other systems have no secret");
     if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
@@ -119,7 +130,8 @@ static bool same_plan(const seen_plan *a, const seen_plan *b)
 {
     return a->kind == b->kind && a->items == b->items && a->bits == b->bits &&
            a->hashes == b->hashes && a->width == b->width &&
-           a->last == b->last && a->window_ms == b->window_ms;
+           a->last == b->last && a->window_ms == b->window_ms &&
+           a->generations == b->generations;
 }
 
 /* A plan keeps a little more than what was asked for, so the rate that was asked
@@ -155,6 +167,9 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
     if (wish.window_ms && wish.window_ms != is->window_ms)
         fail("%s: is no window of --window, %.15g s", name,
              (double)wish.window_ms / 1000);
+    if (wish.generations && wish.generations != is->generations)
+        fail("%s: has %u generations, --generations says %u", name,
+             is->generations, (unsigned)wish.generations);
     if (wish.items && is->kind != SEEN_SET && wish.items != is->items)
         fail("%s: was made for %s keys, -n says %s", name,
              show_count(a, (double)is->items),

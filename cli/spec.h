@@ -13,7 +13,7 @@
 
 /* What a new filter shall be like; 0, NULL or SEEN_ANY: not said. */
 struct wish {
-    uint64_t items, bits, hashes, memory, last, window_ms;
+    uint64_t items, bits, hashes, memory, last, window_ms, generations;
     double rate;
     seen_kind kind;
     bool keyed;

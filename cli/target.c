@@ -130,7 +130,10 @@ bool find_target(struct target *t, const char *name)
 
 void target_missing(const struct target *t)
 {
-    fail("%s: no such %s", t->name, t->on_server ? "filter there" : "file");
+    if (t->on_server)
+        fail("%s: no such filter there; seen add -n ITEMS -p RATE makes one",
+             t->name);
+    fail("%s: no such file; seen build -o %s makes one", t->name, t->name);
 }
 
 /* ---- Opening ------------------------------------------------------------ */

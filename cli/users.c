@@ -39,7 +39,7 @@ const struct option policy_options[] = {
     {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
      "of a new store, or a new one for this store, any of\n"
      "items=1000,generations=5,fpp=0.001,ttl=5d"},
-    {0, "sync", "WHEN", OPTION_TEXT, &opt.sync,
+    {0, "sync", "batch|none", OPTION_TEXT, &opt.sync,
      "batch (default): on disk before it is acknowledged;\n"
      "none: a loss of power may take the last minute"},
     {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
@@ -178,7 +178,8 @@ const char *show_user(char buf[USER_TEXT], seen_key user)
 static void must_open(struct users *u, seen_status status)
 {
     if (status == SEEN_OK) return;
-    if (status == SEEN_ABSENT) fail("%s: no such store", u->name);
+    if (status == SEEN_ABSENT)
+        fail("%s: no such store; seen mark and seen take make one", u->name);
     if (status == SEEN_MISMATCH)
         fail("%s: the secret in %s is another one", u->name, wish.secret_file);
     fail("%s: %s", u->name,

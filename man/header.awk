@@ -10,30 +10,6 @@
 # Guards, includes and C++ are left out.
 # -v version=...: of the library.
 
-function escaped(s)
-{
-    gsub(/\\/, "\\e", s)
-    gsub(/-/, "\\-", s)
-    gsub(/'/, "\\(aq", s)
-    gsub(/`/, "\\(ga", s)
-    gsub(/\^/, "\\(ha", s)
-    gsub(/~/, "\\(ti", s)
-    return s
-}
-
-# A new paragraph, which the first one below a heading is anyway.
-function paragraph()
-{
-    if (!headed) print ".PP"
-    headed = 0
-}
-
-function put(s)
-{
-    headed = 0
-    print (s ~ /^[.]/ ? "\\&" : "") s
-}
-
 # The lines of a comment: paragraphs, lists of "Word    text", indented examples.
 function put_comment(    i, line, shown, fresh, item)
 {
@@ -56,7 +32,7 @@ function put_comment(    i, line, shown, fresh, item)
             item = 0
             continue
         }
-        if (match(line, /^[A-Z][a-z]+   +/) || match(line, /^ABI +/)) {
+        if (match(line, /^[A-Z][a-z]+  +/) || match(line, /^ABI +/)) {
             print ".TP\n" escaped(substr(line, 1, index(line, " ") - 1))
             line = substr(line, RLENGTH + 1)
             item = 1

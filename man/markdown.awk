@@ -12,20 +12,12 @@
 # -v page="SEEN-REDIS 7" -v about="what it is" -v version=...: begins a page.
 # -v from=2: leaves out what comes before the second-level headings.
 
-function escaped(s)
-{
-    gsub(/\\/, "\\e", s)
-    gsub(/-/, "\\-", s)
-    gsub(/'/, "\\(aq", s)
-    gsub(/\^/, "\\(ha", s)
-    gsub(/~/, "\\(ti", s)
-    return s
-}
-
 # Text with code, bold and links.
 function rendered(s,    out, code, i, n, parts)
 {
     gsub(/\\\|/, "|", s)
+    gsub(/\*\*`/, "`", s) # code is bold anyway
+    gsub(/`\*\*/, "`", s)
     while (match(s, /\[[^\]]*\]\([^)]*\)/)) {
         code = substr(s, RSTART + 1, RLENGTH - 1)
         sub(/\]\(.*/, "", code)
@@ -46,19 +38,6 @@ function rendered(s,    out, code, i, n, parts)
         out = out code
     }
     return out
-}
-
-# A new paragraph, which the first one below a heading is anyway.
-function paragraph()
-{
-    if (!headed) print ".PP"
-    headed = 0
-}
-
-function put(s)
-{
-    headed = 0
-    print (s ~ /^[.]/ ? "\\&" : "") s
 }
 
 # What has been gathered of a paragraph or an item.

@@ -209,4 +209,15 @@ run "$seen" check --dialect leveldb --key-type i64 -c i64 bad; expect_out 0
 run "$seen" check --dialect leveldb --key-type u7 i64 ints; expect_failure "expected bytes, utf8, utf16, i32 or i64"
 run "$seen" check --dialect leveldb --key-type i32 --hex i64 ints; expect_failure "leave out --hex"
 
+# Whoever opens filters of other systems takes all that may have to be told.
+for verb in 'info i64' 'plan' 'convert i64 --to native -o native.seen'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" $verb --dialect leveldb -n 10 -p 1% --key-type i64; expect_code 0
+  # shellcheck disable=SC2086
+  run "$seen" $verb --dialect leveldb -n 10 -p 1% --key-type u7; expect_failure "expected bytes, utf8"
+done
+run "$seen" uniq --key-type i64 ints; expect_failure "unknown option --key-type"
+run "$seen" convert i64 --dialect leveldb --to native -o native.seen --json; expect_code 0; expect_silent
+expect_json from '"leveldb"'; expect_json to '"native"'; expect_json file '"native.seen"'
+
 finish

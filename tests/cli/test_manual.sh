@@ -29,6 +29,13 @@ for page in "${pages[@]}"; do
     echo "skipped, because there is no mandoc: $(basename "$page")"
   fi
 done
+# No markdown is left over, and what is a list in the headers is one here.
+for page in seen.1 seen-redis.7; do
+  expect; grep -n '\*\*\|](\|^|\|`' "$built/man/$page" && wrong "markdown in $page"
+done
+for word in Names Errors Ownership Threads ABI; do
+  expect; grep -A1 '^\.TP' "$built/man/seen.3" | grep -qx "$word" || wrong "seen.3: no item $word"
+done
 for symbol in $(grep -ho '\bseen_[a-z0-9_]*(' "$source_dir"/include/*.h | sort -u); do
   expect; grep -qF "$symbol" "$built/man/seen.3" || wrong "seen.3 does not know $symbol"
 done
