@@ -38,7 +38,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef SEEN_COMPRESSION
+#ifdef SEEN_WITH_COMPRESSION
 #include <zlib.h>
 #include <zstd.h>
 #endif
@@ -72,7 +72,7 @@ struct stream {
     size_t from, len; /* of `in`: used up to, filled up to */
     uint64_t offset;  /* of in[from] in the file */
     bool complete;    /* the end of the file may come here */
-#ifdef SEEN_COMPRESSION
+#ifdef SEEN_WITH_COMPRESSION
     z_stream gzip;
     bool padding; /* only zeros may follow */
     ZSTD_DCtx *zstd;
@@ -112,7 +112,7 @@ static ssize_t read_fd(struct stream *s, void *to, size_t cap)
     return got;
 }
 
-#ifdef SEEN_COMPRESSION
+#ifdef SEEN_WITH_COMPRESSION
 
 static void use(struct stream *s, size_t len)
 {

@@ -20,7 +20,7 @@ const char *unpacked_name(const char *dialect)
     return is_packed_name(dialect) ? UNPACKED : dialect;
 }
 
-#ifdef SEEN_COMPRESSION
+#ifdef SEEN_WITH_COMPRESSION
 
 #include <zlib.h>
 

@@ -447,7 +447,7 @@ seen_status seen_users_open_lmdb(struct seen_users **u, const char *where,
                                  seen_store_report *r)
 {
     if (!where[0]) return seen_report(r, SEEN_INVALID, "no directory is named");
-#ifdef SEEN_LMDB
+#ifdef SEEN_WITH_LMDB
     return seen_local_open(u, where, &seen_shelf_lmdb, false, options, r);
 #else
     (void)u, (void)options;

@@ -70,7 +70,7 @@ struct seen_shelf_ops {
     const char *(*problem)(void *shelf);
 };
 
-#ifdef SEEN_LMDB
+#ifdef SEEN_WITH_LMDB
 extern const struct seen_shelf_ops seen_shelf_lmdb;
 #endif
 
