@@ -285,11 +285,23 @@ static const char *show_memory(char buf[UNIT_TEXT], double bits)
     return show_size(buf, bits * plotted_items / 8);
 }
 
+/* A colour for each kind that is drawn, whichever are. */
+static size_t colour_of(seen_kind kind)
+{
+    size_t colour = 0;
+    for (size_t i = 0; seen_kind_at(i) != kind; i++) {
+        if (seen_kind_at(i) == SEEN_ANY) return 0; /* of another system */
+        colour +=
+            seen_kind_at(i) != SEEN_BITMAP && seen_kind_at(i) != SEEN_WINDOW;
+    }
+    return colour;
+}
+
 /* The rate from no keys to four times the plan. */
 static void rate_curve(struct curve *c, const struct row *row)
 {
     c->name = row->name;
-    c->colour = row->kind;
+    c->colour = colour_of(row->kind);
     for (c->points = 0; c->points < CURVE_POINTS; c->points++) {
         double keys =
             4 * plotted_items * (double)c->points / (CURVE_POINTS - 1);
@@ -303,7 +315,7 @@ static void memory_curve(struct curve *c, seen_kind kind)
 {
     c->name = kind == SEEN_ANY ? "least possible" : seen_kind_name(kind);
     c->limit = kind == SEEN_ANY;
-    c->colour = kind;
+    c->colour = colour_of(kind);
     for (c->points = 0; c->points < CURVE_POINTS; c->points++) {
         double p = WORST_RATE * pow(BEST_RATE / WORST_RATE,
                                     (double)c->points / (CURVE_POINTS - 1));
@@ -412,6 +424,10 @@ static int run(char **operands, size_t n)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
     check_key_format();
     if (opt.fleet) {
+        if (opt.items || opt.rate > 0 || opt.bits || opt.memory ||
+            opt.kind != SEEN_ANY || opt.dialect || opt.plot)
+            fail("--fleet plans servers, not a filter: it goes with --json "
+                 "alone");
         plan_fleet(opt.fleet, opt.json);
         finish_output();
         return EXIT_DONE;

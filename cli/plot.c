@@ -46,8 +46,8 @@ static const char style[] =
     ".d { fill: #1b1f24; stroke: #ffffff; stroke-width: 2 }\n"
     ".c { fill: none; stroke-width: 2.2 }\n"
     ".c0 { stroke: #00805a; stroke-dasharray: 3 3 }\n"
-    ".c1 { stroke: #c45a00; stroke-dasharray: 9 3 }\n"
-    ".c2 { stroke: #0068b5 }\n"
+    ".c1 { stroke: #0068b5 }\n"
+    ".c2 { stroke: #c45a00; stroke-dasharray: 9 3 }\n"
     ".c3 { stroke: #8a3fb0; stroke-dasharray: 12 3 3 3 }\n"
     ".c4 { stroke: #b3263a; stroke-dasharray: 6 6 }\n"
     ".c5 { stroke: #6b5b00; stroke-dasharray: 14 4 }\n"
@@ -66,8 +66,8 @@ static const char style[] =
     ".m { stroke: #ffffff }\n"
     ".d { fill: #e6e9ed; stroke: #14181d }\n"
     ".c0 { stroke: #46c391 }\n"
-    ".c1 { stroke: #f0944d }\n"
-    ".c2 { stroke: #5aa9e6 }\n"
+    ".c1 { stroke: #5aa9e6 }\n"
+    ".c2 { stroke: #f0944d }\n"
     ".c3 { stroke: #c792ea }\n"
     ".c4 { stroke: #ff7a85 }\n"
     ".c5 { stroke: #d6c25a }\n"
@@ -196,14 +196,23 @@ static void put_curve(struct plot *p, const struct frame *f,
     fputs("\"/>\n", p->body);
 }
 
+static double legend_width(const struct curve *c)
+{
+    return 29 + LETTER * (double)strlen(c->name) + 12;
+}
+
+/* From the left edge of the chart, or further left where it is long. */
 static void put_legend(struct plot *p, const struct chart *c, double y)
 {
-    double x = LEFT;
+    double x = RIGHT;
+    for (size_t i = 0; i < c->curve_count; i++)
+        x -= legend_width(&c->curves[i]);
+    x = fmin(LEFT, fmax(16, x));
     for (size_t i = 0; i < c->curve_count; i++) {
         char kind[16];
         put_line(p, x, y - 4, x + 24, y - 4, curve_kind(kind, &c->curves[i]));
         put_text(p, x + 29, y, "t", "start", c->curves[i].name);
-        x += 29 + LETTER * (double)strlen(c->curves[i].name) + 12;
+        x += legend_width(&c->curves[i]);
     }
 }
 

@@ -151,6 +151,8 @@ run "$seen" plan --fleet users=1e6,items=100,candidates=200,qps=32k --json; expe
 run "$seen" plan --fleet users=1e9,items=1000,memory=64GB,replicas=2 --json
 expect_json nodes_for_memory 57; expect_json primaries 57; expect_json nodes 171
 run "$seen" plan --fleet users=10,items=10,replicas=0 --json; expect_json nodes 1
+run "$seen" plan --fleet users=10,items=5 -n 5; expect_failure "it goes with --json alone"
+run "$seen" plan --fleet users=10,items=5 --plot x.svg; expect_failure "it goes with --json alone"
 run "$seen" plan --fleet users=10; expect_failure "expected at least users="
 run "$seen" plan --fleet ''; expect_failure "expected at least users="
 run "$seen" plan --fleet users=10,itmes=5; expect_failure "--fleet itmes=5: expected users="
