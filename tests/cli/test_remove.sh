@@ -62,7 +62,7 @@ run "$seen" remove - keys; expect_failure "stdin can only be read"
 run "$seen" remove nowhere keys; expect_failure "nowhere: no such file"
 run "$seen" remove c nowhere; expect_failure "nowhere: No such file"
 echo x >word; run "$seen" remove bitmap word; expect_failure "word:1: x: expected a decimal number"
-run "$seen" remove redis://host/x keys; expect_failure "is not the number of a database"
+run "$seen" remove "redis://host/x?key=k" keys; expect_failure "is not the number of a database"
 run "$seen" remove --help; expect_code 0
 
 finish
