@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS   200000
+#define KEYS   100000
 #define KEY    16
 #define VALUE  100
 #define MEMORY ((size_t)128 << 20)
