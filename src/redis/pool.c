@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const seen_allocator system_memory;
@@ -80,6 +82,18 @@ void seen_pool_tell(struct seen_pool *p, const seen_store_report *r)
     if (r->problem[0]) memcpy(p->problem, r->problem, sizeof p->problem);
     pthread_mutex_unlock(&p->lock);
     errno = before;
+}
+
+seen_status seen_pool_say(struct seen_pool *p, seen_status status,
+                          const char *format, ...)
+{
+    seen_store_report r = {0};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r.problem, sizeof r.problem, format, args);
+    va_end(args);
+    seen_pool_tell(p, &r);
+    return status;
 }
 
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n)

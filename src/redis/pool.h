@@ -43,6 +43,10 @@ seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,
  * others, and for those that forget it. */
 seen_status seen_pool_script(struct seen_pool *p, const char *text,
                              char digest[SEEN_DIGEST]);
+/* Keep what went wrong. */
 void seen_pool_tell(struct seen_pool *p, const seen_store_report *r);
+/* The same, as a sentence; gives back the status. */
+__attribute__((format(printf, 3, 4))) seen_status
+seen_pool_say(struct seen_pool *p, seen_status status, const char *format, ...);
 
 #endif

@@ -56,14 +56,14 @@ static void add_word(struct call *c, const char *word)
 
 static seen_status strange(seen_remote *m, const char *name)
 {
-    return seen_remote_say(m, SEEN_CORRUPT,
-                           "the reply to %s is not what was expected", name);
+    return seen_pool_say(&m->pool, SEEN_CORRUPT,
+                         "the reply to %s is not what was expected", name);
 }
 
 static seen_status absent(seen_remote *m)
 {
-    return seen_remote_say(m, SEEN_ABSENT, "%.100s: no such key on the server",
-                           m->key);
+    return seen_pool_say(&m->pool, SEEN_ABSENT,
+                         "%.100s: no such key on the server", m->key);
 }
 
 /* BF.MEXISTS says 1 for what is there, BF.INSERT for what is new. */
@@ -76,7 +76,7 @@ static seen_status read_answers(seen_remote *m, const struct call *c, bool adds,
     for (size_t i = 0; i < n; i++) {
         const redisReply *e = reply->element[i];
         if (e->type == REDIS_REPLY_ERROR) /* a full filter says it here */
-            return seen_remote_say(m, SEEN_FULL, "%.200s", e->str);
+            return seen_pool_say(&m->pool, SEEN_FULL, "%.200s", e->str);
         if (e->type != REDIS_REPLY_INTEGER) return strange(m, c->argv[0]);
         if (there) there[i] = (e->integer != 0) != adds;
     }

@@ -56,13 +56,13 @@ static seen_status check(seen_remote *m, const seen_key *keys, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (keys[i].len != 8)
-            return seen_remote_say(m, SEEN_INVALID,
-                                   "a key of %zu bytes: numbers have 8",
-                                   keys[i].len);
+            return seen_pool_say(&m->pool, SEEN_INVALID,
+                                 "a key of %zu bytes: numbers have 8",
+                                 keys[i].len);
         uint64_t number = seen_get_le64(keys[i].data);
         if (number >= bound_of(m))
-            return seen_remote_say(
-                m, SEEN_INVALID, "%llu is not below the bound, %llu",
+            return seen_pool_say(
+                &m->pool, SEEN_INVALID, "%llu is not below the bound, %llu",
                 (unsigned long long)number, (unsigned long long)bound_of(m));
     }
     return SEEN_OK;

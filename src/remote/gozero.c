@@ -85,9 +85,9 @@ static void put_key(struct seen_wire *w, struct seen_command *k,
 static seen_status read_key(seen_remote *m, const redisReply *reply, bool *set)
 {
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != K)
-        return seen_remote_say(m, SEEN_CORRUPT,
-                               "the reply to BITFIELD is not what was "
-                               "expected");
+        return seen_pool_say(&m->pool, SEEN_CORRUPT,
+                             "the reply to BITFIELD is not what was "
+                             "expected");
     *set = true;
     for (size_t i = 0; i < K; i++)
         *set &= reply->element[i]->integer != 0;

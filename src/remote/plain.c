@@ -224,14 +224,14 @@ static seen_status find(seen_remote *m)
     struct seen_command k;
     seen_status status = seen_remote_do(m, &k, 2, argv, true);
     if (status == SEEN_OK && k.reply->type == REDIS_REPLY_NIL)
-        status = seen_remote_say(m, SEEN_ABSENT,
-                                 "%.100s: no such key on the server", m->key);
+        status = seen_pool_say(&m->pool, SEEN_ABSENT,
+                               "%.100s: no such key on the server", m->key);
     else if (status == SEEN_OK) {
         status = understand(k.reply->str, m->own);
         set_prefix(m, m->own);
         if (status != SEEN_OK)
-            seen_remote_say(m, status, "%.100s: is no filter of this layout",
-                            m->key);
+            seen_pool_say(&m->pool, status,
+                          "%.100s: is no filter of this layout", m->key);
     }
     seen_redis_done(&k, 1);
     return status;
@@ -410,8 +410,8 @@ static seen_status check_parts(seen_remote *m, const struct batch *b)
         uint64_t full = lines_of_part(p, b->part[i]) * LINE + TRAILER;
         uint64_t is = (uint64_t)b->commands.k[b->n + i].reply->integer;
         if (is != full)
-            return seen_remote_say(
-                m, SEEN_CORRUPT,
+            return seen_pool_say(
+                &m->pool, SEEN_CORRUPT,
                 "%.100s: part %llu is gone, evicted or expired: nobody knows "
                 "what was in it",
                 m->key, (unsigned long long)b->part[i]);
@@ -439,7 +439,7 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
         if (set) set[i] = all;
     }
     if (status == SEEN_CORRUPT && !m->pool.problem[0])
-        seen_remote_say(m, status, "a reply is not what was expected");
+        seen_pool_say(&m->pool, status, "a reply is not what was expected");
     seen_redis_done(k, b->n + b->parts);
     return status;
 }

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <hiredis/hiredis.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,18 +79,6 @@ void seen_remote_close(seen_remote *m)
     seen_release(&system_memory, m, sizeof *m);
 }
 
-seen_status seen_remote_say(seen_remote *m, seen_status status,
-                            const char *format, ...)
-{
-    seen_store_report r = {0};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(r.problem, sizeof r.problem, format, args);
-    va_end(args);
-    seen_pool_tell(&m->pool, &r);
-    return status;
-}
-
 seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
                            const char **argv, bool repeatable)
 {
@@ -148,8 +135,8 @@ seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
 {
     if (!m || (n && !keys)) return SEEN_INVALID;
     if (!m->ops->remove)
-        return seen_remote_say(m, SEEN_UNSUPPORTED,
-                               "only a bitmap can forget single keys");
+        return seen_pool_say(&m->pool, SEEN_UNSUPPORTED,
+                             "only a bitmap can forget single keys");
     return n ? m->ops->remove(m, keys, n, removed) : SEEN_OK;
 }
 

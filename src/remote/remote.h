@@ -38,10 +38,6 @@ struct seen_remote_ops {
     void (*close)(seen_remote *m); /* NULL: nothing to do */
 };
 
-/* A sentence that stays; gives back the status. */
-__attribute__((format(printf, 3, 4))) seen_status
-seen_remote_say(seen_remote *m, seen_status status, const char *format, ...);
-
 /* One command on the key, its arguments being text; the reply is the caller's,
  * seen_redis_done(). */
 seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,

@@ -180,19 +180,19 @@ struct list {
 static seen_status check_user(struct list *m, seen_key user)
 {
     if (user.len >= NAME_LEAST) return SEEN_OK;
-    return seen_server_say(&m->server, SEEN_INVALID,
-                           "a user of %zu byte: such lists have users of %d or "
-                           "more",
-                           user.len, NAME_LEAST);
+    return seen_pool_say(&m->server.pool, SEEN_INVALID,
+                         "a user of %zu byte: such lists have users of %d or "
+                         "more",
+                         user.len, NAME_LEAST);
 }
 
 static seen_status no_list(struct list *m)
 {
-    return seen_server_say(&m->server, SEEN_CORRUPT,
-                           "not a list of count::base64, each of %llu bits, as "
-                           "n=%llu and p=%g make them",
-                           (unsigned long long)m->place.bits,
-                           (unsigned long long)m->spec.items, m->spec.fpp);
+    return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
+                         "not a list of count::base64, each of %llu bits, as "
+                         "n=%llu and p=%g make them",
+                         (unsigned long long)m->place.bits,
+                         (unsigned long long)m->spec.items, m->spec.fpp);
 }
 
 /* ---- Repeats ------------------------------------------------------------ */
@@ -376,9 +376,9 @@ static seen_status read_request(const struct call *c, struct list *m,
     for (size_t i = 0; i < r->n; i++)
         sent += is_sent(c, i);
     if (reply->type != REDIS_REPLY_STRING || reply->len != sent)
-        return seen_server_say(&m->server, SEEN_CORRUPT,
-                               "the reply to a script is not what was "
-                               "expected");
+        return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
+                             "the reply to a script is not what was "
+                             "expected");
     for (size_t i = 0; i < r->n; i++) {
         bool fresh = is_sent(c, i) && reply->str[at++] == '1';
         if (c->takes && fresh)
@@ -397,8 +397,8 @@ static seen_status check_requests(struct list *m, bool takes,
     for (size_t i = 0; i < n; i++) {
         r[i].status = check_user(m, r[i].user);
         if (!takes && r[i].n == 0)
-            r[i].status = seen_server_say(&m->server, SEEN_INVALID,
-                                          "a mark without items");
+            r[i].status = seen_pool_say(&m->server.pool, SEEN_INVALID,
+                                        "a mark without items");
         if (status == SEEN_OK) status = r[i].status;
     }
     return status;
@@ -438,9 +438,9 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 {
     (void)user, (void)now, (void)items;
     if (n == 0) return SEEN_OK;
-    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
-                           "items cannot be taken out of Bloom filters: a "
-                           "user is forgotten as a whole");
+    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
+                         "items cannot be taken out of Bloom filters: a "
+                         "user is forgotten as a whole");
 }
 
 /* ---- One command about a user ------------------------------------------- */
@@ -542,8 +542,8 @@ static seen_status record(struct seen_users *u, seen_key user, void *buf,
                           size_t cap, size_t *len)
 {
     (void)user, (void)buf, (void)cap, (void)len;
-    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
-                           "a list is no record");
+    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
+                         "a list is no record");
 }
 
 static seen_policy policy_of(const struct list *m)

@@ -116,8 +116,8 @@ static bool put_order(struct seen_order *o, const struct remote *m,
 
 static seen_status strange(struct remote *m, const char *what)
 {
-    return seen_server_say(&m->server, SEEN_CORRUPT,
-                           "a reply to %s is not what was expected", what);
+    return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
+                         "a reply to %s is not what was expected", what);
 }
 
 /* SEEN.FRESH, SEEN.TAKE and their packed forms: which items come back? */

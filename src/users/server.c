@@ -4,8 +4,6 @@
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,18 +26,6 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
 void seen_server_close(struct seen_server *m)
 {
     seen_pool_close(&m->pool);
-}
-
-seen_status seen_server_say(struct seen_server *m, seen_status status,
-                            const char *format, ...)
-{
-    seen_store_report r = {0};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(r.problem, sizeof r.problem, format, args);
-    va_end(args);
-    seen_pool_tell(&m->pool, &r);
-    return status;
 }
 
 /* ---- Commands ----------------------------------------------------------- */
@@ -159,8 +145,8 @@ static seen_status walk_page(void *ctx, redisReply *reply, uint16_t node)
         reply->element[0]->type != REDIS_REPLY_STRING ||
         reply->element[0]->len >= sizeof k->cursor ||
         reply->element[1]->type != REDIS_REPLY_ARRAY)
-        return seen_server_say(k->m, SEEN_CORRUPT,
-                               "a reply to SCAN is not what was expected");
+        return seen_pool_say(&k->m->pool, SEEN_CORRUPT,
+                             "a reply to SCAN is not what was expected");
     memcpy(k->cursor, reply->element[0]->str, reply->element[0]->len + 1);
     return walk_keys(k, reply->element[1]);
 }
@@ -224,8 +210,8 @@ seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
                               uint64_t *removed)
 {
     (void)now, (void)removed;
-    return seen_server_say((struct seen_server *)u, SEEN_UNSUPPORTED,
-                           "old users expire on the server");
+    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
+                         "old users expire on the server");
 }
 
 seen_status seen_server_backup(struct seen_users *u, const char *dir,

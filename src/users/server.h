@@ -23,11 +23,6 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
 /* Also of one that could not be opened; the memory is the caller's. */
 void seen_server_close(struct seen_server *m);
 
-/* A sentence that stays; gives back the status. */
-__attribute__((format(printf, 3, 4))) seen_status
-seen_server_say(struct seen_server *m, seen_status status, const char *format,
-                ...);
-
 /* ---- Commands ----------------------------------------------------------- */
 
 /* A command with its arguments, in memory of its own. */
