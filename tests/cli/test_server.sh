@@ -4,12 +4,15 @@
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-base=$((20000 + RANDOM % 20000))
+# Below the ports that outgoing connections take, and so is the bus of a cluster,
+# 10000 above.
+base=$((10000 + RANDOM % 12000))
+taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 free_ports() { # N: $port is the first of N in a row that nobody listens at
   local n
   port=$base
   for ((n = 0; n < $1; n++)); do
-    if (exec 3<>"/dev/tcp/127.0.0.1/$((port + n))") 2>/dev/null; then
+    if taken $((port + n)) || taken $((port + n + 10000)); then
       port=$((port + n + 1))
       n=-1
     fi

@@ -108,7 +108,7 @@ inside 'cd /seen
   seen --version'
 say "the program works"
 
-port=$((20000 + RANDOM % 20000))
+port=$((10000 + RANDOM % 12000))
 inside "cd /seen
   redis-server /usr/share/doc/seen-redis/examples/seen-redis.conf --port $port \\
     --daemonize yes --dir /seen --logfile /seen/log

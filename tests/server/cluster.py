@@ -15,7 +15,7 @@ class Cluster:
     def __init__(self, module):
         self.directory = tempfile.mkdtemp(prefix="seen-cluster-")
         for _ in range(5):
-            self.port = min(free_port(), 50000)
+            self.port = free_port()
             self.process = subprocess.Popen(
                 [SEEN, "server", "--cluster", "3", "--port", str(self.port), "--module", module,
                  "--dir", self.directory], stdout=subprocess.PIPE, text=True)

@@ -111,9 +111,17 @@ class Client:
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """One that is free, and 10000 above it, too (a cluster's bus). Below those that
+    outgoing connections take, so that a server can have it again."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 22000)
+        try:
+            with socket.socket() as s, socket.socket() as bus:
+                s.bind(("127.0.0.1", port))
+                bus.bind(("127.0.0.1", port + 10000))
+                return port
+        except OSError:
+            pass
 
 
 class Server:
