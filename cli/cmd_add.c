@@ -101,6 +101,10 @@ static void open_file(const char *name)
     if (opt.ttl && !target.on_server)
         fail("--ttl: is for filters on servers; files keep the time with "
              "--window");
+    if (target.on_server && !only_size_wished())
+        fail("%s: filters on servers take -n and -p alone", name);
+    if (target.on_server && exists && wish_given() && !opt.quiet && !opt.json)
+        note("%s: is there already, and stays as it was made", name);
     if (!exists && !wish_given())
         fail("%s: no such %s; add -n ITEMS -p RATE to make it", name,
              target.on_server ? "filter there" : "file");

@@ -83,6 +83,14 @@ bool wish_given(void)
            wish.bits_per_key > 0;
 }
 
+bool only_size_wished(void)
+{
+    return !wish.bits && !wish.hashes && !wish.memory && !wish.last &&
+           !wish.window_ms && !wish.generations && wish.kind == SEEN_ANY &&
+           !wish.keyed && !wish.dialect && !(wish.bits_per_key > 0) &&
+           !wish.secret_file;
+}
+
 seen_spec told_spec(void)
 {
     if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");

@@ -36,7 +36,8 @@ seen_spec told_spec(void);
 /* The rate where -p is not given. */
 #define DEFAULT_RATE 0.001
 
-bool wish_given(void); /* any of it, except for the secret's file */
+bool wish_given(void);       /* any of it, except for the secret's file */
+bool only_size_wished(void); /* nothing but -n and -p */
 
 /* What seen_new() takes, without a secret; the rate is the default where one is
  * needed. It may still lack a number of items: see needs_items(). */

@@ -47,7 +47,8 @@ SEEN_API const char *seen_remote_problem(const seen_remote *m);
 SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
                                             const seen_key *keys, size_t n,
                                             bool *answers);
-/* fresh[i] (may be NULL): key i was not there before. */
+/* fresh[i] (may be NULL): key i was not there before. (Adds are repeated after a
+ * lost connection, and the second time nothing is new.) */
 SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
                                           size_t n, bool *fresh);
 

@@ -128,7 +128,8 @@ typedef struct seen_users_request {
 } seen_users_request;
 
 /* SEEN_OK if all requests are; otherwise what went wrong first. Requests for one
- * user are carried out in their order. */
+ * user are carried out in their order. If one is SEEN_INVALID none is carried out,
+ * and none is SEEN_OK. */
 SEEN_API seen_status seen_users_mark_many(seen_users *u, uint64_t now,
                                           seen_users_request *r, size_t n);
 SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,

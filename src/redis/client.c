@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -423,9 +424,38 @@ static void rest(uint64_t ms)
     nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
 }
 
+/* hiredis writes to sockets that the server may have closed. That is an error of
+ * the call; the signal must not end a program that never heard of it. */
+struct held {
+    sigset_t pipe, before;
+    bool was_there;
+};
+
+static void hold_signal(struct held *h)
+{
+    sigset_t pending;
+    sigemptyset(&h->pipe);
+    sigaddset(&h->pipe, SIGPIPE);
+    sigpending(&pending);
+    h->was_there = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &h->pipe, &h->before);
+}
+
+static void drop_signal(const struct held *h)
+{
+    int before = errno;
+    if (!h->was_there) /* then it is ours */
+        while (sigtimedwait(&h->pipe, NULL, &(struct timespec){0}) < 0 &&
+               errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+    errno = before;
+}
+
 seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
                            seen_store_report *r)
 {
+    struct held held;
     uint64_t until = now_ms() + c->patience_ms, pause = PAUSE_MS;
     for (size_t i = 0; i < n; i++) {
         k[i].reply = NULL;
@@ -435,6 +465,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         k[i].unknown = false;
         k[i].node = NO_NODE;
     }
+    hold_signal(&held);
     while (any_pending(k, n)) {
         bool later = run_once(c, k, n);
         if (!any_pending(k, n) || now_ms() > until) break;
@@ -444,6 +475,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         }
         if (c->map_is_old) renew_map(c);
     }
+    drop_signal(&held);
     for (size_t i = 0; i < n; i++)
         if (k[i].status != SEEN_OK)
             return seen_report(r, k[i].status, "%s", c->problem);
@@ -465,6 +497,8 @@ seen_status seen_redis_each_node(seen_redis *c, struct seen_command *k,
                                  void *ctx, seen_store_report *r)
 {
     bool wanted[NODES] = {false};
+    struct held held;
+    hold_signal(&held);
     wanted[0] = true;
     renew_map(c); /* a server that is alone has none */
     if (c->cluster) wanted[0] = false;
@@ -487,10 +521,27 @@ seen_status seen_redis_each_node(seen_redis *c, struct seen_command *k,
         else
             disconnect(n);
     }
+    drop_signal(&held);
     return status;
 }
 
 /* ---- Life --------------------------------------------------------------- */
+
+uint64_t seen_redis_patience(struct seen_url *url)
+{
+    uint64_t ms = 0;
+    seen_store_report r;
+    if (seen_url_number(url, "patience", 3600000, PATIENCE_MS, &ms, &r))
+        return 0; /* who opens says what is wrong with it */
+    return now_ms() + ms;
+}
+
+bool seen_redis_rest(uint64_t until)
+{
+    if (now_ms() >= until) return false;
+    rest(PAUSE_MOST);
+    return true;
+}
 
 seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
                             seen_store_report *r)
@@ -506,10 +557,13 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
     if (status == SEEN_OK)
         status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
                                  &c->patience_ms, r);
+    struct held held;
+    hold_signal(&held);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
         status = seen_report(r, SEEN_IO, "%s", c->problem);
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) renew_map(c);
+    drop_signal(&held);
     if (status == SEEN_OK && c->stranger)
         status = seen_report(r, SEEN_IO, "%s", c->problem);
     if (status == SEEN_OK)

@@ -53,6 +53,9 @@ struct seen_command {
 seen_status seen_redis_open(seen_redis **c, struct seen_url *url, uint32_t db,
                             seen_store_report *r);
 void seen_redis_close(seen_redis *c);
+/* The end of patience that begins now; and a moment's rest, unless it is over. */
+uint64_t seen_redis_patience(struct seen_url *url);
+bool seen_redis_rest(uint64_t until);
 
 /* Each command gets a status and, if SEEN_OK, a reply that is no error. Gives the
  * first status that is not SEEN_OK, and says why. */

@@ -46,25 +46,45 @@ void seen_pool_close(struct seen_pool *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
-                           seen_store_report *r)
+/* NULL: none is idle. */
+static struct seen_pool_link *take_idle(struct seen_pool *p, bool *reached)
 {
     pthread_mutex_lock(&p->lock);
     struct seen_pool_link *link = p->idle;
     if (link) p->idle = link->next;
+    *reached = p->reached;
     pthread_mutex_unlock(&p->lock);
-    *out = link;
-    if (link) return SEEN_OK;
-    link = seen_alloc_zeroed(&system_memory, sizeof *link);
+    return link;
+}
+
+/* A server that was there and restarts is waited for, as it is by commands on a
+ * connection that broke; meanwhile somebody may give one back. */
+seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
+                           seen_store_report *r)
+{
+    bool reached;
+    *out = take_idle(p, &reached);
+    if (*out) return SEEN_OK;
+    struct seen_pool_link *link =
+        seen_alloc_zeroed(&system_memory, sizeof *link);
     if (!link) return SEEN_NOMEM;
-    struct seen_url url =
-        p->url; /* each thread notes for itself what it used */
+    struct seen_url url = p->url; /* each thread notes what it used */
+    uint64_t until = seen_redis_patience(&url);
     seen_status status = seen_redis_open(&link->client, &url, p->db, r);
-    if (status != SEEN_OK)
-        seen_release(&system_memory, link, sizeof *link);
-    else
+    while (status == SEEN_IO && reached && seen_redis_rest(until)) {
+        *out = take_idle(p, &reached);
+        if (*out) break;
+        status = seen_redis_open(&link->client, &url, p->db, r);
+    }
+    if (status == SEEN_OK && !*out) {
+        pthread_mutex_lock(&p->lock);
+        p->reached = true;
+        pthread_mutex_unlock(&p->lock);
         *out = link;
-    return status;
+    } else {
+        seen_release(&system_memory, link, sizeof *link);
+    }
+    return *out ? SEEN_OK : status;
 }
 
 void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link)

@@ -21,6 +21,7 @@ struct seen_pool {
     uint32_t db;
     pthread_mutex_t lock;
     struct seen_pool_link *idle;
+    bool reached; /* a connection was made once: later ones are waited for */
     char problem[256]; /* what went wrong last */
 };
 

@@ -68,11 +68,12 @@ static seen_status check(seen_remote *m, const seen_key *keys, size_t n)
     return SEEN_OK;
 }
 
-/* `bit`: what it becomes, "0" or "1"; NULL: what is it? */
+/* `bit`: what it becomes, "0" or "1"; NULL: what is it? Taken out twice, a number
+ * might go that somebody has added in between. */
 static void put_number(struct seen_wire *w, struct seen_command *k,
                        const seen_remote *m, const char *bit, seen_key key)
 {
-    seen_wire_begin(w, k, bit ? 4 : 3, true);
+    seen_wire_begin(w, k, bit ? 4 : 3, !bit || *bit == '1');
     seen_wire_text(w, bit ? "SETBIT" : "GETBIT");
     seen_wire_key(w, k, m->key, strlen(m->key));
     seen_wire_number(w, seen_get_le64(key.data));
@@ -137,6 +138,7 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
 const struct seen_remote_ops seen_remote_bitmap = {
     .scheme = "redis+bitmap",
     .key_in_path = true,
+    .type = "string",
     .open = open,
     .send = send,
     .remove = take_out,

@@ -149,6 +149,7 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
 const struct seen_remote_ops seen_remote_gozero = {
     .scheme = "redis+gozero",
     .key_in_path = true,
+    .type = "string",
     .open = open,
     .send = send,
     .info = info_of,

@@ -185,6 +185,23 @@ static seen_status make_part(seen_remote *m, const struct plain *p,
     return status;
 }
 
+/* As far as that can be done: nobody knows their names but us. */
+static void remove_parts(seen_remote *m, const struct plain *p)
+{
+    char key[SEEN_REMOTE_KEY];
+    char problem[sizeof m->pool.problem]; /* what matters happened before */
+    memcpy(problem, m->pool.problem, sizeof problem);
+    seen_status status = SEEN_OK;
+    for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++) {
+        const char *argv[] = {"UNLINK", key};
+        struct seen_command k;
+        name_part(p, i, key);
+        status = seen_remote_do(m, &k, 2, argv, true);
+        seen_redis_done(&k, 1);
+    }
+    memcpy(m->pool.problem, problem, sizeof problem);
+}
+
 static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
                         seen_store_report *r)
 {
@@ -201,20 +218,18 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     seen_status status = plan(p, spec, r);
     for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++)
         status = make_part(m, p, i);
-    if (status != SEEN_OK) return status;
+    if (status != SEEN_OK) {
+        remove_parts(m, p);
+        return status;
+    }
     describe(p, text, sizeof text);
     const char *argv[] = {"SET", m->key, text, "NX"};
     struct seen_command k;
     status = seen_remote_do(m, &k, 4, argv, false);
     *ours = status == SEEN_OK && k.reply->type == REDIS_REPLY_STATUS;
     seen_redis_done(&k, 1);
-    for (uint64_t i = 0; status == SEEN_OK && !*ours && i < parts_of(p); i++) {
-        char key[SEEN_REMOTE_KEY];
-        const char *away[] = {"UNLINK", key};
-        name_part(p, i, key);
-        status = seen_remote_do(m, &k, 2, away, true);
-        seen_redis_done(&k, 1);
-    }
+    /* If the reply was lost it may be ours: its parts stay. */
+    if (status == SEEN_OK && !*ours) remove_parts(m, p);
     return status;
 }
 
@@ -403,20 +418,23 @@ static void put_keys(struct batch *b, const struct plain *p, bool adds,
         put_length(&w, &k[b->n + i], p, b->part[i]);
 }
 
+static seen_status check_part(seen_remote *m, uint64_t part, long long length)
+{
+    uint64_t full = lines_of_part(m->own, part) * LINE + TRAILER;
+    if ((uint64_t)length == full) return SEEN_OK;
+    return seen_pool_say(&m->pool, SEEN_CORRUPT,
+                         "%.100s: part %llu is gone, evicted or expired: "
+                         "nobody knows what was in it",
+                         m->key, (unsigned long long)part);
+}
+
 static seen_status check_parts(seen_remote *m, const struct batch *b)
 {
-    const struct plain *p = m->own;
-    for (size_t i = 0; i < b->parts; i++) {
-        uint64_t full = lines_of_part(p, b->part[i]) * LINE + TRAILER;
-        uint64_t is = (uint64_t)b->commands.k[b->n + i].reply->integer;
-        if (is != full)
-            return seen_pool_say(
-                &m->pool, SEEN_CORRUPT,
-                "%.100s: part %llu is gone, evicted or expired: nobody knows "
-                "what was in it",
-                m->key, (unsigned long long)b->part[i]);
-    }
-    return SEEN_OK;
+    seen_status status = SEEN_OK;
+    for (size_t i = 0; status == SEEN_OK && i < b->parts; i++)
+        status =
+            check_part(m, b->part[i], b->commands.k[b->n + i].reply->integer);
+    return status;
 }
 
 static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
@@ -461,6 +479,16 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
 
 /* ---- How it is doing ---------------------------------------------------- */
 
+static seen_status look_at_part(seen_remote *m, uint64_t part, const char *key)
+{
+    const char *argv[] = {"STRLEN", key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    if (status == SEEN_OK) status = check_part(m, part, k.reply->integer);
+    seen_redis_done(&k, 1);
+    return status;
+}
+
 /* A key sets one bit in each word of its lines; by Poisson, of the bits of all
  * words exp(-keys / (64 lines)) are still 0. */
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
@@ -474,6 +502,8 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
         const char *argv[] = {"BITCOUNT", key, "0", end};
         struct seen_command k;
         name_part(p, i, key);
+        status = look_at_part(m, i, key);
+        if (status != SEEN_OK) break;
         snprintf(end, sizeof end, "%llu",
                  (unsigned long long)(lines_of_part(p, i) * LINE - 1));
         status = seen_remote_do(m, &k, 4, argv, true);
@@ -495,6 +525,7 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
 const struct seen_remote_ops seen_remote_plain = {
     .scheme = "redis+plain",
     .key_in_path = true,
+    .type = "string",
     .open = open,
     .send = send,
     .info = info_of,

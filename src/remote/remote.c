@@ -149,18 +149,48 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
     return i == 0;
 }
 
-/* A command on every key of it, with another argument if that is not NULL. Some
- * may be gone: *known, if one was there. */
-static seen_status do_all(seen_remote *m, const char *command,
-                          const char *argument, bool *known)
+/* Is `type` what the server calls a key of a module, or what the layout has? */
+static bool fits(const struct seen_remote_ops *ops, const char *type)
+{
+    static const char *const own[] = {"string", "list", "set",
+                                      "zset",   "hash", "stream"};
+    if (ops->type) return strcmp(type, ops->type) == 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(type, own[i]) == 0) return false;
+    return true;
+}
+
+/* No key is somebody else's: those that are there are of the right type. */
+static seen_status check_types(seen_remote *m)
 {
     char key[SEEN_REMOTE_KEY];
     seen_status status = SEEN_OK;
+    for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
+        const char *argv[] = {"TYPE", key};
+        struct seen_command k;
+        status = seen_remote_do(m, &k, 2, argv, true);
+        if (status == SEEN_OK && strcmp(k.reply->str, "none") != 0 &&
+            !fits(m->ops, k.reply->str))
+            status = seen_pool_say(&m->pool, SEEN_INVALID,
+                                   "%.100s: is a %s, not a filter", key,
+                                   k.reply->str);
+        seen_redis_done(&k, 1);
+    }
+    return status;
+}
+
+/* A command on every key of it, with another argument if that is not NULL. Some
+ * may be gone: *known, if one was there. */
+static seen_status do_all(seen_remote *m, const char *command,
+                          const char *argument, bool repeatable, bool *known)
+{
+    char key[SEEN_REMOTE_KEY];
+    seen_status status = check_types(m);
     bool any = false;
     for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
         const char *argv[] = {command, key, argument};
         struct seen_command k;
-        status = seen_remote_do(m, &k, argument ? 3 : 2, argv, true);
+        status = seen_remote_do(m, &k, argument ? 3 : 2, argv, repeatable);
         if (status == SEEN_OK) any |= k.reply->integer != 0;
         seen_redis_done(&k, 1);
     }
@@ -173,12 +203,13 @@ seen_status seen_remote_expire(seen_remote *m, uint64_t ms, bool *known)
     char text[24];
     if (!m || ms == 0 || ms > (uint64_t)1 << 48) return SEEN_INVALID;
     snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
-    return do_all(m, "PEXPIRE", text, known);
+    return do_all(m, "PEXPIRE", text, true, known);
 }
 
 seen_status seen_remote_delete(seen_remote *m, bool *known)
 {
-    return m ? do_all(m, "UNLINK", NULL, known) : SEEN_INVALID;
+    /* Done again it might remove what somebody has made meanwhile. */
+    return m ? do_all(m, "UNLINK", NULL, false, known) : SEEN_INVALID;
 }
 
 seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)

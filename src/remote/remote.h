@@ -22,6 +22,7 @@ struct seen_remote {
 struct seen_remote_ops {
     const char *scheme; /* of URLs */
     bool key_in_path;   /* scheme://host/NAME */
+    const char *type;   /* what the server calls the keys; NULL: a module's */
     /* The pool is open, and `key` is there; what else the URL says. */
     seen_status (*open)(seen_remote *m, const seen_spec *create,
                         seen_store_report *r);

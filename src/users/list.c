@@ -360,7 +360,9 @@ static bool put_request(struct call *c, struct list *m,
     seen_order_text(o, m->letters);
     seen_order_text(o, m->seconds);
     o->k.script = script;
-    o->k.repeatable = !c->takes && !r->fresh;
+    /* Marked twice, so many would fill a filter that they do not fill once. */
+    o->k.repeatable =
+        !c->takes && !r->fresh && 2 * (uint64_t)r->n < m->spec.items + 10;
     return true;
 }
 
@@ -410,7 +412,10 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     struct list *m = (struct list *)u;
     (void)now;
     seen_status status = check_requests(m, kind == SEEN_USERS_TAKE, r, n);
-    if (status != SEEN_OK) return status;
+    if (status != SEEN_OK) {
+        seen_users_refuse(r, n, status);
+        return status;
+    }
     struct seen_order *o = calloc(n, sizeof *o);
     struct call *c = calloc(n, sizeof *c);
     size_t orders = 0;
@@ -446,7 +451,7 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 /* ---- One command about a user ------------------------------------------- */
 
 static seen_status number_of(struct list *m, const char *command, seen_key user,
-                             long long *out)
+                             bool repeatable, long long *out)
 {
     seen_status status = check_user(m, user);
     if (status != SEEN_OK) return status;
@@ -455,7 +460,7 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
     if (seen_order_begin(o, &m->server, user, 0)) {
         seen_order_text(o, command);
         seen_order_key(o, &m->server, user);
-        o->k.repeatable = true;
+        o->k.repeatable = repeatable;
         status = seen_orders_run(&m->server, o, 1);
         if (status == SEEN_OK) *out = o->k.reply->integer;
     } else {
@@ -470,7 +475,10 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
 {
     long long keys = 0;
     (void)now;
-    seen_status status = number_of((struct list *)u, "UNLINK", user, &keys);
+    /* What is no list says so, and stays. */
+    seen_status status = number_of((struct list *)u, "LLEN", user, true, &keys);
+    if (status == SEEN_OK)
+        status = number_of((struct list *)u, "UNLINK", user, false, &keys);
     *known = keys > 0;
     return status;
 }
@@ -504,7 +512,7 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
 {
     struct list *m = (struct list *)u;
     long long left = -1;
-    seen_status status = number_of(m, "PTTL", user, &left);
+    seen_status status = number_of(m, "PTTL", user, true, &left);
     if (status != SEEN_OK) return status;
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;

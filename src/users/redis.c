@@ -257,7 +257,6 @@ static seen_status forget_some(struct remote *m, seen_key user,
     if (!o) return SEEN_NOMEM;
     seen_status status =
         begin(o, &m->server, "SEEN.FORGET", user, n) ? SEEN_OK : SEEN_NOMEM;
-    o->k.repeatable = true;
     if (status == SEEN_OK && m->policy[0]) {
         seen_order_text(o, "POLICY");
         seen_order_text(o, m->policy);

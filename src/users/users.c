@@ -203,6 +203,14 @@ seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
 
 /* ---- Many users --------------------------------------------------------- */
 
+void seen_users_refuse(seen_users_request *r, size_t n, seen_status why)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].status == SEEN_OK) r[i].status = why;
+        r[i].taken = 0;
+    }
+}
+
 /* Bad requests are found before any is carried out. */
 static seen_status change(seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n)
@@ -213,8 +221,9 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
         r[i].status = may_ask(u, r[i].user, r[i].items, r[i].n);
         if (status == SEEN_OK) status = r[i].status;
     }
-    if (status != SEEN_OK || n == 0) return status;
-    return u->ops->change(u, kind, now, r, n);
+    if (status != SEEN_OK) seen_users_refuse(r, n, status);
+    return status != SEEN_OK || n == 0 ? status
+                                       : u->ops->change(u, kind, now, r, n);
 }
 
 seen_status seen_users_mark_many(seen_users *u, uint64_t now,

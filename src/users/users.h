@@ -44,6 +44,9 @@ struct seen_users_ops {
     seen_status (*stats)(struct seen_users *u, seen_users_stats *stats);
 };
 
+/* None is carried out, because of some: the others get that status. */
+void seen_users_refuse(seen_users_request *r, size_t n, seen_status why);
+
 struct seen_users {
     const struct seen_users_ops *ops;
     bool writable;

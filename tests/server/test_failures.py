@@ -5,6 +5,7 @@ what happened. Arguments: module - - seen."""
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -287,6 +288,67 @@ def scripts_flushed(module):
 
 # ---- A cluster -----------------------------------------------------------------
 
+class Lossy:
+    """Between the program and a server: the reply to the first command that contains
+    `word` is lost, and the connection with it."""
+
+    def __init__(self, port, word):
+        self.port, self.word, self.lost = port, word, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.at = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        server = socket.create_connection(("127.0.0.1", self.port))
+        with client, server:
+            while True:
+                data = client.recv(1 << 20)
+                if not data:
+                    return
+                server.sendall(data)
+                reply = server.recv(1 << 20)
+                if self.word in data and not self.lost:
+                    self.lost += 1
+                    return
+                client.sendall(reply)
+
+
+def lost_replies(module):
+    """What is as good done twice is done again; what is not is an error that says so."""
+    with Server(module) as server:
+        r, at = server.client(), "127.0.0.1:%d" % server.port
+        gozero = "redis+gozero://%s/bloom?bits=1000"
+        proxy = Lossy(server.port, b"BITFIELD")
+        good("add", gozero % proxy.at, text=b"a\nb\n")
+        same((proxy.lost, good("check", gozero % proxy.at, text=b"a\nb\nc\n")), (1, b"a\nb\n"))
+        proxy = Lossy(server.port, b"UNLINK")
+        bad("is not known", "forget", gozero % proxy.at)
+        same((proxy.lost, r("EXISTS", "bloom")), (1, 0))
+
+        bitmap = "redis+bitmap://%s/bits?bits=100"
+        good("add", bitmap % at, text=b"1\n2\n")
+        proxy = Lossy(server.port, b"SETBIT")
+        bad("is not known", "remove", bitmap % proxy.at, text=b"1\n")
+
+        # A list near its end: marked twice, they would push out the oldest filter.
+        u = "redis+list://%s?prefix=l:"
+        for f in range(4):
+            good("mark", u % at, text=lines("bob\t%d-%d" % (f, i) for i in range(990)))
+        shown = [b"%d-%d" % (0, i) for i in range(990)]
+        proxy = Lossy(server.port, b"EVALSHA")
+        bad("is not known", "mark", u % proxy.at, text=lines("bob\tlast-%d" % i for i in range(600)))
+        same(good("fresh", u % at, "bob", text=b"".join(i + b"\n" for i in shown)), b"",
+             "the oldest filter is there")
+        proxy = Lossy(server.port, b"EVALSHA")
+        good("mark", u % proxy.at, text=lines("carol\t%d" % i for i in range(20)))
+        same((proxy.lost, r("LLEN", "l:carol")), (1, 1))
+
+
 def a_primary_fails_over(module):
     """The primary that has all four layouts is killed while keys are added and asked for.
     What its replica had is never absent; what was acknowledged and not yet sent on may be
@@ -355,4 +417,4 @@ def a_primary_fails_over(module):
 
 
 run([killed_and_restarted, gone_for_good, emptied_under_it, read_only, no_disk_and_no_memory,
-     silent, passwords, scripts_flushed, a_primary_fails_over])
+     silent, passwords, scripts_flushed, lost_replies, a_primary_fails_over])

@@ -307,5 +307,38 @@ def clusters(module):
             server.__exit__(None, None, None)
 
 
+def what_is_not_ours(module):
+    """Keys of other types stay, whatever they are called; what could not be made, or
+    is broken, does not look whole."""
+    with Server(module) as server:
+        r = server.client()
+        at = "127.0.0.1:%d" % server.port
+        for name in ("filter", "alice"):
+            r("HSET", name, "field", "value")
+        for u in ("redis+bitmap://%s/filter?bits=8", "redis+gozero://%s/filter?bits=100",
+                  "redis://%s?key=filter"):
+            bad("is a hash", "forget", u % at)
+        bad("is a hash", "add", "--ttl", "1h", "redis+gozero://%s/filter?bits=100" % at)
+        bad("WRONGTYPE", "forget", "redis+list://" + at, "alice")
+        same((r("HGET", "filter", "field"), r("HGET", "alice", "field")), (b"value", b"value"))
+        same(r("TTL", "filter"), -1)
+
+        plain = "redis+plain://%s/urls" % at
+        for wish in (["--kind", "cuckoo"], ["--window", "1d"], ["--keyed"], ["--hashes", "3"]):
+            bad("-n and -p alone", "add", plain, "-n", "1000", "-p", "0.1%", *wish, text=b"a\n")
+        same(r("KEYS", "urls*"), [])
+        good("add", plain, "-n", "1000", "-p", "0.1%", text=b"a\n")
+        true("is there already" in Run("add", plain, "-n", "1e6", text=b"b\n").err, "a note")
+        part = [k for k in r("KEYS", "urls:*")]
+        r("DEL", *part)
+        bad("is gone", "info", plain)
+        bad("is gone", "check", plain, text=b"a\n")
+        good("forget", plain)
+
+        r("CONFIG", "SET", "maxmemory", "100mb")
+        bad("OOM", "add", "redis+plain://%s/big" % at, "-n", "1e9", "-p", "0.1%", text=b"a\n")
+        same(r("KEYS", "big*"), [], "strings that nobody can find")
+
+
 run([users_on_a_server, servers_without_the_module, passwords, the_same_ids_everywhere,
-     filters, go_zero, bitmaps, leaving, a_server_that_comes_back, clusters])
+     filters, go_zero, bitmaps, leaving, what_is_not_ours, a_server_that_comes_back, clusters])
