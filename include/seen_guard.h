@@ -95,8 +95,11 @@ SEEN_API seen_status seen_guard_created(seen_guard *g, const void *key,
 SEEN_API void seen_guard_rebuild(seen_guard *g);
 
 /* This filter from now on; the guard owns it and frees the old one. NULL: none.
- * On any error the old one stays, and `filter` is the caller's. SEEN_NOMEM: keys
- * that were created since seen_guard_rebuild() could not all be kept. */
+ * On any error the old one stays, and `filter` is the caller's: rebuild again.
+ * SEEN_NOMEM: keys that were created since seen_guard_rebuild() could not all be
+ * kept. SEEN_INVALID: no seen_guard_rebuild() since the last swap, so that nobody
+ * knows what was created while this one was built (of two who rebuild at once,
+ * the second). */
 SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter);
 
 typedef struct seen_guard_stats {

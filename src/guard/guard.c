@@ -341,9 +341,10 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
     seen_info info = {0};
     if (filter) seen_info_of(filter, &info); /* reads all of it: before */
     lock_all(g);
-    if (filter && g->rebuilding && g->lost) {
+    if (filter && (!g->rebuilding || g->lost)) {
+        seen_status why = g->rebuilding ? SEEN_NOMEM : SEEN_INVALID;
         unlock_all(g);
-        return SEEN_NOMEM;
+        return why;
     }
     seen_filter *old = g->filter;
     if (filter && bring_along(g, filter)) seen_allowlist_clear(g->since);
@@ -351,7 +352,8 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
     g->concurrent = filter && info.flags & SEEN_CONCURRENT;
     g->fpp = info.fpp;
     g->rebuilding = !filter; /* without one, the next one is on its way */
-    g->spoiled = g->lost = false;
+    g->spoiled = false;
+    if (filter) g->lost = false;
     g->swaps++;
     g->before = (seen_guard_stats){0};
     sum_up(g, &g->before);

@@ -223,12 +223,15 @@ static void a_created_key_that_was_lost_opens_the_guard(void **state)
         assert_int_equal(s.open, 2);
 
         /* Lost for the next filter, although this one has it. */
+        seen_guard_rebuild(g);
         assert_int_equal(seen_guard_swap(g, filter_of(0, 1000, 0)), SEEN_OK);
         seen_guard_rebuild(g);
         assert_int_equal(seen_guard_created(g, key, len, 0), SEEN_INVALID);
         seen_guard_stats_of(g, &s);
         assert_true(s.has_filter);
         f = filter_of(0, 1000, 0);
+        assert_int_equal(seen_guard_swap(g, f), SEEN_NOMEM);
+        assert_int_equal(seen_guard_swap(g, NULL), SEEN_OK); /* no way round */
         assert_int_equal(seen_guard_swap(g, f), SEEN_NOMEM);
         seen_guard_rebuild(g); /* and scan again */
         assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
@@ -275,11 +278,32 @@ static void an_overfull_filter_is_noticed(void **state)
     seen_guard_stats_of(g, &s);
     assert_true(s.rebuild);
     assert_close(s.wrong_share, 1, 1e-9);
+    seen_guard_rebuild(g);
     seen_guard_swap(g, filter_of(0, ITEMS, 0));
     seen_guard_stats_of(g, &s);
     assert_false(s.rebuild);
     assert_true(s.wrong_share == 0);
     assert_int_equal(s.swaps, 2);
+    seen_guard_free(g);
+}
+
+/* The second does not know what was created after the first had swapped. */
+static void of_two_rebuilders_the_second_begins_again(void **state)
+{
+    (void)state;
+    seen_guard *g = new_guard((seen_guard_options){0});
+    seen_guard_swap(g, filter_of(0, 100, 0));
+    seen_guard_rebuild(g);
+    seen_guard_rebuild(g);
+    seen_filter *second = filter_of(0, 100, 0);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, 100, 0)), SEEN_OK);
+    assert_int_equal(created(g, 200, 0), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, second), SEEN_INVALID);
+    assert_int_not_equal(ask(g, 200, 0), SEEN_REASON_ABSENT);
+    seen_guard_rebuild(g);
+    test_add_members(second, 200, 1); /* scanned again */
+    assert_int_equal(seen_guard_swap(g, second), SEEN_OK);
+    assert_int_not_equal(ask(g, 200, 0), SEEN_REASON_ABSENT);
     seen_guard_free(g);
 }
 
@@ -377,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_created_key_that_was_lost_opens_the_guard),
         cmocka_unit_test(created_keys_pass_whatever_the_filter),
         cmocka_unit_test(an_overfull_filter_is_noticed),
+        cmocka_unit_test(of_two_rebuilders_the_second_begins_again),
         cmocka_unit_test(rebuilding_turns_nobody_away),
         cmocka_unit_test(bad_options_are_refused),
     };
