@@ -254,9 +254,8 @@ static seen_status add(struct object *o, const RedisModuleString *item)
         status = seen_add(o->filter[f], key.data, key.len);
     if (status != SEEN_FULL || o->params.foreign) return status;
     if (count(o, item) >= COPIES || o->params.expansion == 0) return SEEN_FULL;
-    seen_spec spec = spec_of(&o->params);
     if (o->n == MOST_FILTERS) return SEEN_UNSUPPORTED;
-    status = object_grow(o, &spec);
+    status = object_grow(o);
     if (status != SEEN_OK) return status;
     return seen_add(o->filter[o->n - 1], key.data, key.len);
 }

@@ -73,16 +73,27 @@ void object_free(struct object *o)
     RedisModule_Free(o);
 }
 
-seen_status object_grow(struct object *o, const seen_spec *spec)
+static seen_status make_first(struct object *o, const seen_spec *spec)
 {
     seen_spec with = *spec;
-    if (o->n == MOST_FILTERS) return SEEN_FULL;
     with.allocator = &o->memory.as;
     with.flags = o->params.keyed ? SEEN_KEYED : 0;
     with.key = o->params.keyed ? o->params.secret : NULL;
-    seen_status status = seen_new(&o->filter[o->n], &with);
-    if (status == SEEN_OK) o->n++;
+    seen_status status = seen_new(&o->filter[0], &with);
+    if (status == SEEN_OK) o->n = 1;
     return status;
+}
+
+/* Like the first one, not like what its parameters would make today. */
+seen_status object_grow(struct object *o)
+{
+    seen_filter **next = &o->filter[o->n];
+    if (o->n == MOST_FILTERS) return SEEN_FULL;
+    seen_status status = seen_copy(next, o->filter[0], &o->memory.as);
+    if (status != SEEN_OK) return status;
+    seen_clear(*next);
+    o->n++;
+    return SEEN_OK;
 }
 
 struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
@@ -101,7 +112,7 @@ struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
         return NULL;
     }
     struct object *o = object_new(family, params);
-    seen_status status = o ? object_grow(o, &spec) : SEEN_NOMEM;
+    seen_status status = o ? make_first(o, &spec) : SEEN_NOMEM;
     if (status == SEEN_OK) return o;
     object_free(o);
     reply_status(ctx, status);

@@ -93,8 +93,8 @@ struct object *object_new(const struct family *family,
 void object_free(struct object *o);
 seen_status object_copy(struct object **copy, const struct object *o);
 
-/* Another filter at the end of the chain. */
-seen_status object_grow(struct object *o, const seen_spec *spec);
+/* Another filter at the end of the chain, like the first. */
+seen_status object_grow(struct object *o);
 
 /* An object with its first filter, of this spec, and a random secret unless one
  * was given. NULL: the error has been replied. */

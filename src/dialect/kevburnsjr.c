@@ -233,6 +233,9 @@ static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
             return seen_refuse(why, SEEN_CORRUPT,
                                "has a filter that is not as long as items and "
                                "fpp, or bits, make it");
+        if (e->bytes != elements[0].bytes)
+            return seen_refuse(why, SEEN_CORRUPT,
+                               "has filters of different lengths");
         f->links[i] = (struct seen_link){
             .bytes = e->bytes,
             .place = seen_place_of((uint64_t)e->bytes * 8, k, 0),

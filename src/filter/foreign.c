@@ -223,8 +223,8 @@ static seen_status visit(struct seen_foreign *f, const struct seen_digest *d,
     struct seen_link *newest = &f->links[f->count - 1];
     bool was = set_bits(f->scheme, newest, *d);
     if (plain) *before = was;
-    newest->items += !was;
-    f->common.items += !was;
+    newest->items += !was && newest->items < UINT64_MAX;
+    f->common.items += !was && f->common.items < UINT64_MAX;
     return SEEN_OK;
 }
 
@@ -364,7 +364,9 @@ static uint64_t count_bits(const struct seen_link *l)
 static double estimate_link(const struct seen_link *l)
 {
     double set = (double)count_bits(l), m = (double)l->place.bits;
-    return l->place.hashes ? seen_items_from_fill(set, m, l->place.hashes) : 0;
+    if (!l->place.hashes) return 0;
+    double items = seen_items_from_fill(set, m, l->place.hashes);
+    return items < m ? items : m; /* a full one says: infinitely many */
 }
 
 static uint64_t to_count(double items)

@@ -142,7 +142,11 @@ static seen_status insert(struct seen_foreign *f, const struct found *k)
         seen_status status = grow(f);
         if (status != SEEN_OK) return status;
     }
-    f->common.items++;
+    /* A header may have said so many before; no more than slots, for readers. */
+    uint64_t slots = 0;
+    for (uint32_t i = 0; i < f->count; i++)
+        slots += f->links[i].bytes;
+    f->common.items += f->common.items < slots;
     return SEEN_OK;
 }
 
