@@ -132,7 +132,8 @@ static const char *find_module(void)
     if (!found) found = realpath(SEEN_MODULE_PATH, NULL);
     if (!found)
         fail("seen.so is neither beside this program nor at %s: name it with "
-             "--module",
+             "--module, or make one (cmake -S . -B build && cmake --build "
+             "build)",
              SEEN_MODULE_PATH);
     return found;
 }
@@ -400,8 +401,9 @@ static void say_how(void)
     printf(", data in %s\n", opt.dir);
     printf("  redis-cli %s-p %u BF.ADD filter item\n", opt.cluster ? "-c " : "",
            nodes[0].port);
-    printf("  redis-cli %s-p %u SEEN.TAKE user COUNT 2 post1 post2 post3\n",
-           opt.cluster ? "-c " : "", nodes[0].port);
+    printf(
+        "  redis-cli %s-p %u SEEN.TAKE seen:user COUNT 2 post1 post2 post3\n",
+        opt.cluster ? "-c " : "", nodes[0].port);
     printf("  seen take 'redis://127.0.0.1:%u' user -n 2 posts.txt\n",
            nodes[0].port);
     printf("%s; ctrl-C stops it.\n",

@@ -332,7 +332,9 @@ static seen_status save(const char *path, struct seen_saved *s,
         }
         status = open_locked(path, O_RDONLY, 0, &old);
         if (status == SEEN_BUSY)
-            return seen_report(r, status, "another program is changing it");
+            return seen_report(
+                r, status,
+                "another program is changing it: try again when it has ended");
         if (status == SEEN_IO) return seen_report_io(r, "open");
     } else if (errno != ENOENT) {
         return seen_report_io(r, "look");
@@ -841,7 +843,9 @@ static seen_status open_to_write(seen_filter_store *s,
     else if (status == SEEN_ABSENT)
         return seen_report(r, status, "no such file");
     if (status == SEEN_BUSY)
-        return seen_report(r, status, "another program is changing it");
+        return seen_report(
+            r, status,
+            "another program is changing it: try again when it has ended");
     if (status == SEEN_IO) return seen_report_io(r, "open");
     if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
     if (status == SEEN_OK) status = read_header(s, r);

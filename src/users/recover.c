@@ -250,7 +250,9 @@ static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
     if (*fd < 0) return seen_report_io(r, "seen.lock");
     seen_status status = seen_io_lock(*fd);
     if (status == SEEN_BUSY)
-        return seen_report(r, status, "another program is changing it");
+        return seen_report(
+            r, status,
+            "another program is changing it: try again when it has ended");
     return status == SEEN_OK ? status : seen_report_io(r, "lock");
 }
 
