@@ -200,16 +200,11 @@ static void ask_chain(const struct object *o, RedisModuleString **items,
 static void ask(const struct object *o, RedisModuleString **items, size_t n,
                 bool *answers)
 {
-    if (o->params.foreign) {
-        seen_key keys[PIECE];
-        item_keys(items, n, keys);
-        seen_maybe_many(o->filter[0], keys, n, answers);
-    } else {
+    if (o->params.foreign)
+        ask_foreign(o, items, n, answers);
+    else
         ask_chain(o, items, n, answers);
-    }
-    statistics.checks += n;
-    for (size_t i = 0; i < n; i++)
-        statistics.hits += answers[i];
+    count_answers(answers, n);
 }
 
 int cf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)

@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "bytes.h"
 #include "chunks.h"
+#include "commands.h"
 #include "reply.h"
 #include "secret.h"
 
@@ -583,6 +584,21 @@ void item_keys(RedisModuleString **items, size_t n, seen_key *keys)
 {
     for (size_t i = 0; i < n; i++)
         keys[i] = key_of(items[i]);
+}
+
+void ask_foreign(const struct object *o, RedisModuleString **items, size_t n,
+                 bool *answers)
+{
+    seen_key keys[PIECE];
+    item_keys(items, n, keys);
+    seen_maybe_many(o->filter[0], keys, n, answers);
+}
+
+void count_answers(const bool *answers, size_t n)
+{
+    statistics.checks += n;
+    for (size_t i = 0; i < n; i++)
+        statistics.hits += answers[i];
 }
 
 void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,

@@ -147,6 +147,11 @@ int object_exists(RedisModuleCtx *ctx, const struct family *family,
 
 /* At most PIECE items. */
 void item_keys(RedisModuleString **items, size_t n, seen_key *keys);
+/* A filter of another system, whatever the family; at most PIECE items. */
+void ask_foreign(const struct object *o, RedisModuleString **items, size_t n,
+                 bool *answers);
+/* In the statistics. */
+void count_answers(const bool *answers, size_t n);
 void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
                 seen_hash *hashes);
 
