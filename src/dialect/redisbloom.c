@@ -296,7 +296,8 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
     if (!to) return SEEN_OK;
     uint64_t items = 0;
     for (uint32_t i = 0; i < f->count; i++)
-        items += f->links[i].items;
+        if (!seen_add_fits(items, f->links[i].items, &items))
+            items = UINT64_MAX; /* as read() has it */
     seen_put_le64(to, items);
     seen_put_le32(to + 8, f->count);
     seen_put_le32(to + 12, f->options);

@@ -9,6 +9,8 @@ import struct
 from lib import Error, Server, refused, run, same, true
 from vectors import VECTORS, Vector, redisbloom_chunks
 
+BPE = 9.585058  # bits an item of RedisBloom's at 1 %
+
 def every_vector(module):
     names = sorted(n for n in os.listdir(VECTORS)
                    if os.path.exists(os.path.join(VECTORS, n, "vector.txt")))
@@ -300,6 +302,15 @@ def counts_that_cannot_be(module):
         for i in range(3000):
             r("CF.ADD", "c2", "item %d" % i)
         kept("c2")
+
+        # A count at the end of its range: it grows, and the sum stays there.
+        most = (1 << 64) - 1
+        r("BF.IMPORT", "most", "DIALECT", "redisbloom",
+          struct.pack("<QIII", most, 1, 5, 2)
+          + struct.pack("<QQQddIQB", 64, 512, most, 0.01, BPE, 7, 50, 0) + bytes(64))
+        same(r("BF.ADD", "most", "x"), 1)
+        same(r("BF.EXISTS", "most", "x"), 1)
+        kept("most")
 
         v = Vector("redisbloom")
         v.load(r, "rb")

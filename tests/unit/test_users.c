@@ -805,10 +805,11 @@ static void bad_arguments_are_refused(void **state)
                      SEEN_INVALID);
     assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL),
                      SEEN_INVALID);
-    /* One bad request, and none is carried out. */
+    /* One bad request, and none is carried out, nor said to be. */
     seen_users_request q[] = {{.user = text("good"), .items = &x, .n = 1},
                               {.user = text(""), .items = &x, .n = 1}};
     assert_int_equal(seen_users_mark_many(u, 1, q, 2), SEEN_INVALID);
+    assert_int_equal(q[0].status, SEEN_INVALID);
     assert_int_equal(q[1].status, SEEN_INVALID);
     seen_exposure_info info;
     assert_int_equal(seen_users_info_of(u, text("good"), 1, &info),
