@@ -103,6 +103,10 @@ static char *find_program(const char *name)
 
 static const char *find_server(void)
 {
+    if (opt.server && access(opt.server, X_OK) != 0)
+        fail("--server %s: %s; expected a redis-server or valkey-server to "
+             "start",
+             opt.server, strerror(errno));
     if (opt.server) return opt.server;
     const char *found = find_program("valkey-server");
     if (!found) found = find_program("redis-server");

@@ -24,6 +24,7 @@ static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
 
 static int run(char **operands, size_t n)
 {
+    store_operand(operands, n);
     if (!candidate_wish.count)
         fail("-n COUNT is missing: how many shall a user get?");
     return run_candidates(operands, n,

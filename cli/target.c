@@ -133,7 +133,10 @@ void target_missing(const struct target *t)
     if (t->on_server)
         fail("%s: no such filter there; seen add -n ITEMS -p RATE makes one",
              t->name);
-    fail("%s: no such file; seen build -o %s makes one", t->name, t->name);
+    fail(
+        "%s: no such file; seen build -o %s makes a filter (seen take and seen "
+        "mark, a store of users)",
+        t->name, t->name);
 }
 
 /* ---- Opening ------------------------------------------------------------ */

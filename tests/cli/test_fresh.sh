@@ -65,11 +65,11 @@ run bash -c "printf '%s\t%s\n' u a u b u a v a w a u a | '$seen' take mem: -n 5"
 printf '%s\t%s\n' ann 1 ann 2 ann 3 bob 1 bob 2 cy 9 ann 1 ann 4 >groups
 "$seen" mark -q bulk ann 2
 input=groups
-run "$seen" fresh bulk; expect_silent; expect_out "$(printf '%s\t%s\n' ann 1 ann 3 bob 1 bob 2 cy 9 ann 1 ann 4)"
+run "$seen" fresh bulk; expect_err "1 times lines of a user"; expect_out "$(printf '%s\t%s\n' ann 1 ann 3 bob 1 bob 2 cy 9 ann 1 ann 4)"
 run "$seen" fresh bulk -n 1; expect_out "$(printf '%s\t%s\n' ann 1 bob 1 cy 9 ann 1)"
 run "$seen" take bulk -n 1; expect_out "$(printf '%s\t%s\n' ann 1 bob 1 cy 9 ann 4)"
 run "$seen" take bulk -n 5 --json; expect_out "$(printf '%s\t%s\n' ann 3 bob 2)"
-for pair in 'requests 4' 'candidates 8' 'taken 2'; do expect_json "${pair%% *}" "${pair#* }" err; done
+for pair in 'requests 4' 'requests_again 1' 'candidates 8' 'taken 2'; do expect_json "${pair%% *}" "${pair#* }" err; done
 run "$seen" take bulk -n 5; expect_out ''
 unset input
 # Bulk and single give the same, with groups that are cut by no chunk: 3 MB of
@@ -91,6 +91,13 @@ run bash -c "'$seen' fresh one -n 10 <.take"; expect_out ''
 run bash -c "dd if=grouped bs=777 2>/dev/null | '$seen' fresh two >.piped; '$seen' fresh two <grouped | cmp - .piped"; expect_code 0
 # -0, and users that are prefixes of each other.
 run bash -c "printf 'a\tx\0ab\tx\0a\tx\0' | '$seen' fresh -0 bulk | tr '\0' '\n'"; expect_out "$(printf '%s\t%s\n' a x ab x a x)"
+# Lines of a user that do not stand together are said, in either verb and across chunks.
+printf 'ann\t1\nbob\t1\nann\t2\nbob\t2\nbob\t3\n' >apart
+run bash -c "'$seen' take mem: -n 1 <apart"; expect_out "$(head -n 4 apart)"; expect_err "seen take: 2 times lines of a user came after"
+{ cat grouped; head -n 1 grouped; } >apart
+run bash -c "'$seen' fresh one <apart >/dev/null"; expect_err "1 times lines of a user came after"
+run bash -c "'$seen' fresh one <grouped >/dev/null"; expect_silent
+run bash -c "'$seen' fresh -q one <apart >/dev/null"; expect_silent
 # Bad lines: the users before them have been dealt with, nobody else.
 printf 'ann\t1\nann\t2\nbob\t1\nbob\tx\nbob\t3\n' >bad
 input=bad; run "$seen" take nums2 --u64 -n 9; expect_code 2; expect_out $'ann\t1\nann\t2'; expect_err "stdin:4: bob?x: expected a decimal number"
@@ -128,7 +135,7 @@ for verb in fresh take; do
   run "$seen" $verb -n 1; expect_failure "STORE is missing"
   run "$seen" $verb -n 1 feed ''; expect_failure "USER is empty"
   run "$seen" $verb -n 1 feed "$(head -c 512 /dev/zero | tr '\0' u)"; expect_failure "USER has 512 bytes: expected 1 to 511"
-  run "$seen" $verb -n 1 feed alice nowhere; expect_failure "nowhere: No such file"
+  run "$seen" $verb -n 1 feed alice nowhere; expect_failure "nowhere: no such file"
   run "$seen" $verb -n 1 feed alice candidates more; expect_failure "more: expected one INPUT"
   run "$seen" $verb -n 1 feed alice .; expect_failure ".: is a directory"
   run "$seen" $verb -n 1 redis://host/x alice; expect_failure "is not the number of a database"
@@ -136,7 +143,7 @@ for verb in fresh take; do
   run "$seen" $verb -n x feed alice; expect_failure "-n x: expected a count"
   run "$seen" $verb --help; expect_code 0; expect; grep -q -- '--also' .out || wrong "help says nothing of --also"
 done
-run "$seen" take none alice -n 1 nowhere; expect_failure "nowhere: No such file"; expect_no_file none
+run "$seen" take none alice -n 1 nowhere; expect_failure "nowhere: no such file"; expect_no_file none
 run "$seen" fresh none alice candidates; expect_failure "none: no such store"; expect_no_file none
 run "$seen" fresh feed alice candidates --policy ttl=1d; expect_failure "unknown option --policy"
 run "$seen" fresh candidates alice; expect_code 2; expect_err "candidates: "
