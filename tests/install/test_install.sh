@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_install.sh BUILD_DIR SOURCE_DIR - install into a fresh prefix, then build
+# test_install.sh BUILD_DIR SOURCE_DIR - install into a fresh prefix, move it, then build
 # and run a program against it with pkg-config, static and shared, and with
 # CMake's find_package.
 set -euo pipefail
@@ -8,24 +8,25 @@ source=$(realpath "${2:?usage: $0 BUILD_DIR SOURCE_DIR}")
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 
-cmake --install "$build" --prefix "$prefix/usr" >/dev/null
-libdir=$(dirname "$(find "$prefix" -name libseen.so)")
+# Into a prefix that is not the build's; then the tree moves.
+cmake --install "$build" --prefix "$prefix/first" >/dev/null
+usr=$prefix/usr
+mv "$prefix/first" "$usr"
+libdir=$(dirname "$(find "$usr" -name libseen.so)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-# The .pc files name the prefix of the build; installed elsewhere, say so.
-pc() { pkg-config --define-variable=prefix="$prefix/usr" "$@"; }
 
 says_maybe() { # the output of 01_hello
   [[ $1 == *alice*maybe* ]] || { echo "the program printed: $1" >&2; exit 1; }
 }
 
 # shellcheck disable=SC2046
-cc "$source/examples/01_hello.c" -o "$prefix/shared" $(pc --cflags --libs seen)
+cc "$source/examples/01_hello.c" -o "$prefix/shared" $(pkg-config --cflags --libs seen)
 says_maybe "$(LD_LIBRARY_PATH=$libdir "$prefix/shared")"
 linked=$(LD_LIBRARY_PATH=$libdir ldd "$prefix/shared")
 [[ $linked == *libseen.so.0* ]] || { echo "no libseen.so.0: $linked" >&2; exit 1; }
 
 # shellcheck disable=SC2046
-cc "$source/examples/01_hello.c" -o "$prefix/static" $(pc --cflags seen) "$libdir/libseen.a" -lm
+cc "$source/examples/01_hello.c" -o "$prefix/static" $(pkg-config --cflags seen) "$libdir/libseen.a" -lm
 says_maybe "$("$prefix/static")"
 linked=$(ldd "$prefix/static")
 [[ $linked != *seen* ]] || { echo "not static: $linked" >&2; exit 1; }
@@ -34,10 +35,10 @@ takes_once() { # the output of 05_take
   [[ $1 == *"visit 2: news goal"* ]] || { echo "the program printed: $1" >&2; exit 1; }
 }
 # shellcheck disable=SC2046
-cc "$source/examples/05_take.c" -o "$prefix/store" $(pc --cflags --libs seen_store)
+cc "$source/examples/05_take.c" -o "$prefix/store" $(pkg-config --cflags --libs seen_store)
 takes_once "$(LD_LIBRARY_PATH=$libdir "$prefix/store" "$prefix/feed")"
 # shellcheck disable=SC2046
-cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pc --cflags seen_store) \
+cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pkg-config --cflags seen_store) \
   "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
 takes_once "$("$prefix/store-static" "$prefix/feed-static")"
 
@@ -54,7 +55,7 @@ int main(void)
 }
 EOF
   # shellcheck disable=SC2046
-  cc "$prefix/policy.c" -o "$prefix/policy" $(pc --cflags --libs seen_leveldb)
+  cc "$prefix/policy.c" -o "$prefix/policy" $(pkg-config --cflags --libs seen_leveldb)
   LD_LIBRARY_PATH=$libdir "$prefix/policy"
 fi
 
@@ -71,7 +72,7 @@ target_link_libraries(take PRIVATE seen::seen_store_shared)
 add_executable(take_static 05_take.c)
 target_link_libraries(take_static PRIVATE seen::seen_store_static)
 EOF
-cmake -S "$prefix/project" -B "$prefix/project/build" -DCMAKE_PREFIX_PATH="$prefix/usr" >/dev/null
+cmake -S "$prefix/project" -B "$prefix/project/build" -DCMAKE_PREFIX_PATH="$usr" >/dev/null
 cmake --build "$prefix/project/build" >/dev/null
 says_maybe "$("$prefix/project/build/hello")"
 takes_once "$("$prefix/project/build/take" "$prefix/feed-cmake")"
@@ -80,11 +81,11 @@ takes_once "$("$prefix/project/build/take_static" "$prefix/feed-cmake-static")"
 # Redis 7 loads a module only if it may be executed.
 [ ! -e "$libdir/seen/seen.so" ] || [ -x "$libdir/seen/seen.so" ] ||
   { echo "seen.so is not executable" >&2; exit 1; }
-# Manual pages and completions, where man and the shells look for them.
-for file in man/man1/seen.1 man/man1/seen-uniq.1 man/man3/seen.3 man/man7/seen-redis.7 \
+# Documents, manual pages and completions, where people, man and shells look.
+for file in doc/seen/README.md doc/seen/docs/COMMANDS.md man/man1/seen.1 man/man1/seen-uniq.1 man/man3/seen.3 man/man7/seen-redis.7 \
   bash-completion/completions/seen zsh/site-functions/_seen fish/vendor_completions.d/seen.fish; do
-  [ -s "$prefix/usr/share/$file" ] || { echo "share/$file is missing" >&2; exit 1; }
+  [ -s "$usr/share/$file" ] || { echo "share/$file is missing" >&2; exit 1; }
 done
 
-[ "$("$prefix/usr/bin/seen" --version)" = "seen $(pc --modversion seen)" ]
+[ "$("$usr/bin/seen" --version)" = "seen $(pkg-config --modversion seen)" ]
 echo "installed library and program work"
