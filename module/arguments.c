@@ -33,6 +33,21 @@ bool is_word(const RedisModuleString *s, const char *word)
     return len == strlen(word) && strncasecmp(at, word, len) == 0;
 }
 
+const char *unknown_argument(const RedisModuleString *s)
+{
+    static char text[96];
+    seen_key word = key_of(s);
+    size_t most = 40, len = word.len < most ? word.len : most;
+    int end = snprintf(text, sizeof text, "ERR unknown argument received: ");
+    for (size_t i = 0; i < len; i++) { /* an error is one line */
+        unsigned char c = ((const unsigned char *)word.data)[i];
+        text[end++] = c >= ' ' && c != 0x7f ? (char)c : '?';
+    }
+    snprintf(text + end, sizeof text - (size_t)end, "%s",
+             len < word.len ? "..." : "");
+    return text;
+}
+
 bool to_double(const RedisModuleString *s, double *value)
 {
     return RedisModule_StringToDouble(s, value) == REDISMODULE_OK &&

@@ -15,6 +15,9 @@ bool text_to_number(const char *text, long long *value);
 /* An argument is this word, whatever the case of its letters. */
 bool is_word(const RedisModuleString *s, const char *word);
 
+/* An error that names an argument. Good until the next one. */
+const char *unknown_argument(const RedisModuleString *s);
+
 bool to_double(const RedisModuleString *s, double *value);
 /* A whole number from min to max. */
 bool to_number(const RedisModuleString *s, long long min, long long max,

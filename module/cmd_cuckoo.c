@@ -144,7 +144,7 @@ static const char *read_option(RedisModuleString *word,
         w->secret = true;
         problem = to_secret(value, &p->keyed, p->secret);
     } else {
-        problem = "ERR unknown argument received";
+        problem = unknown_argument(word);
     }
     return problem;
 }
@@ -358,7 +358,7 @@ static int add_many(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
         else if (i + 1 < argc && is_word(argv[i], "CAPACITY"))
             problem = read_capacity(argv[++i], &w);
         else
-            problem = "ERR unknown argument received";
+            problem = unknown_argument(argv[i]);
     }
     if (!problem) problem = too_small(&w);
     if (!problem && i + 1 >= argc)

@@ -208,7 +208,7 @@ static const char *read_option(RedisModuleString **argv, int argc, int *i,
         w->like = value;
         return NULL;
     }
-    return "ERR unknown argument received";
+    return unknown_argument(word);
 }
 
 static const char *contradiction(struct wish *w)

@@ -58,7 +58,7 @@ static void the_promise_holds_at_every_size(void **state)
     (void)state;
     static const double rates[] = {0.01, 0.001, 1e-6};
     static const uint64_t times[] = {1, 3, 17, 128};
-    const uint64_t first = 2000;
+    const uint64_t first = 20000;
     for (size_t r = 0; r < 3; r++) {
         seen_spec spec = spec_of(first, rates[r]);
         seen_plan plan;
@@ -69,7 +69,7 @@ static void the_promise_holds_at_every_size(void **state)
             test_add_members(f, n, times[i] * first - n);
             n = times[i] * first;
             measure(f, n, rates[r]);
-            /* The plan foresaw it; small layers scatter. */
+            /* The plan foresaw it; layers scatter, this first one by 4 %. */
             assert_close(info_of(f).fpp_now, seen_plan_fpp(&plan, n), 0.25);
         }
         assert_true(info_of(f).fpp == rates[r]);
