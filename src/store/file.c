@@ -206,14 +206,22 @@ static bool ours_to_replace(const char *path, int old)
     return seen_os->stat(path, &st) != 0 && errno == ENOENT;
 }
 
+/* Permissions of a new file, before the umask: a secret is its maker's. */
+static mode_t mode_of(const struct seen_native *h)
+{
+    uint32_t where = h->flags & (SEEN_NATIVE_KEYED | SEEN_NATIVE_APART);
+    return where == SEEN_NATIVE_KEYED ? 0600 : 0666;
+}
+
 /* Write beside and rename; *fd is the new file, locked. `old` is the one that is
- * there, locked, or -1. */
+ * there, locked, whose `mode` stays, or -1. */
 static seen_status replace(const char *path, int old, struct seen_saved *s,
                            mode_t mode, int *fd, seen_store_report *r)
 {
     char beside[PATH_ROOM];
     if (!name_new(beside, path)) return seen_report_io(r, "name");
     int to = -1;
+    if (old < 0) mode = mode_of(&s->header);
     seen_status status =
         open_locked(beside, O_RDWR | O_CREAT | O_NOFOLLOW, mode, &to);
     if (status == SEEN_BUSY)
@@ -321,7 +329,7 @@ static seen_status save(const char *path, struct seen_saved *s,
     if (random_id(&s->header.id) != SEEN_OK) return seen_report_io(r, "random");
 
     /* A writer of the file that is there would go on with it unseen. */
-    struct seen_stat st = {.mode = 0666};
+    struct seen_stat st = {0};
     int old = -1, made = -1;
     seen_status status;
     if (seen_os->stat(path, &st) == 0) {
@@ -729,7 +737,7 @@ static seen_status create_file(seen_filter_store *s,
     if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
     seen_status status = seen_new(&f, options->create);
     if (status != SEEN_OK) return explain(r, status);
-    status = put_file(s, f, options->flags, 0666, &s->fd, r);
+    status = put_file(s, f, options->flags, 0, &s->fd, r);
     seen_free(f);
     if (r) r->created = s->fd >= 0;
     return status;

@@ -240,6 +240,10 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
 
 /* ---- Opening ------------------------------------------------------------ */
 
+/* A store holds its secret, and what people were shown: its directory is its
+ * maker's, until he gives others leave. */
+#define PRIVATE 0700
+
 /* seen.lock of a directory, ours alone until the descriptor is closed. */
 static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
 {
@@ -266,7 +270,7 @@ static seen_status make_dir(struct seen_local *l, bool create,
     }
     if (errno != ENOENT) return seen_report_io(r, "look");
     if (!create) return SEEN_ABSENT;
-    if (seen_os->mkdir(l->dir, 0777) != 0)
+    if (seen_os->mkdir(l->dir, PRIVATE) != 0)
         return seen_report_io(r, "make directory");
     seen_status status = seen_io_sync_dir(l->dir);
     return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
@@ -573,7 +577,7 @@ seen_status seen_recover_backup(struct seen_users *u, const char *dir,
     if (!beside) return SEEN_NOMEM;
     seen_status status = SEEN_OK;
     int lock = -1;
-    if (seen_os->mkdir(beside, 0777) != 0 && errno != EEXIST)
+    if (seen_os->mkdir(beside, PRIVATE) != 0 && errno != EEXIST)
         status = seen_report_io(r, "make directory");
     if (status == SEEN_OK) status = lock_dir(beside, &lock, r);
     bool again = status == SEEN_OK;

@@ -105,6 +105,11 @@ run "$seen" build --kind bitmap --keyed -o none ids; expect_failure "--keyed ask
 
 run "$seen" build --keyed -qo keyed keys; expect_code 0
 run "$seen" check -c keyed keys; expect_out 1000
+# A file with its secret is its maker's; without one, the umask's; what is there stays.
+expect; [ "$(stat -c %a keyed)" = 600 ] || wrong "the mode of a file with a secret"
+run bash -c "umask 022; '$seen' build -qo open keys; '$seen' build --keyed --secret-file apart -qo apart.seen keys"
+expect; [ "$(stat -c %a open apart apart.seen | tr '\n' ' ')" = "644 600 644 " ] || wrong "modes"
+run bash -c "chmod 640 keyed; echo another | '$seen' add -q keyed"; expect; [ "$(stat -c %a keyed)" = 640 ] || wrong "the mode changed"
 run "$seen" build -q --secret-file secret -o apart keys; expect_code 0
 expect; [ "$(stat -c %a secret)" = 600 ] || wrong "mode of a secret"
 expect; grep -qxE '[0-9a-f]{32}' secret || wrong "a secret is 32 hex digits"

@@ -74,6 +74,7 @@ run "$seen" sweep old feed; expect_failure "feed: expected one STORE"
 
 "$seen" mark -q feed alice a b
 run "$seen" backup feed copy; expect_code 0; expect_out ''; expect_err "feed: copied to copy"
+expect; [ "$(stat -c %a copy)" = 700 ] || wrong "the mode of a backup"
 run "$seen" fresh copy alice items; expect_out $'c\nd'
 "$seen" mark -q feed alice c
 run "$seen" fresh copy alice items; expect_out $'c\nd'

@@ -170,6 +170,8 @@ run "$seen" mark aged u x --at 0; expect_failure "--at 0: expected at least 1"
 run "$seen" mark -q s1 u i --secret-file key; expect_code 0; expect_file key
 expect; [ "$(stat -c %a key)" = 600 ] || wrong "the mode of a secret"
 run "$seen" mark -q s1 u j --secret-file key; expect_code 0
+expect; [ "$(stat -c %a s1)" = 700 ] || wrong "the mode of a store"
+run bash -c "mkdir -m 750 given; '$seen' mark -q given u i"; expect; [ "$(stat -c %a given)" = 750 ] || wrong "the mode of a directory that was there"
 run "$seen" mark -q s2 u i --secret-file key; expect_code 0
 run "$seen" mark -q s1 u k; expect_code 0
 echo 00112233445566778899aabbccddeeff >other
