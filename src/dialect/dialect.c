@@ -84,6 +84,19 @@ static const char *insane(const seen_spec *spec)
     return spec->bits > SEEN_MAX_BITS ? "bits is at most 2^48" : NULL;
 }
 
+/* Whatever a reader let pass: every position lies in its link. (A position is a
+ * bit; where it is something larger, this asks for less than is needed.) */
+static bool room_for_positions(const struct seen_foreign *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        const struct seen_link *l = &f->links[i];
+        if (l->bytes < 1 || l->place.bits > SEEN_MAX_BITS ||
+            l->bytes < (l->place.bits + 7) / 8)
+            return false;
+    }
+    return true;
+}
+
 seen_status seen_dialect_read(const struct seen_dialect *d,
                               const seen_spec *spec, const uint8_t *buf,
                               size_t len, struct seen_foreign *f,
@@ -95,6 +108,8 @@ seen_status seen_dialect_read(const struct seen_dialect *d,
     if (*why) return SEEN_INVALID;
     seen_status status = d->read(spec ? spec : &nothing, buf, len, f, why);
     if (status != SEEN_OK) return status;
+    if (!room_for_positions(f))
+        return seen_refuse(why, SEEN_CORRUPT, "has fewer bytes than its bits");
     f->common.limit = spec ? spec->limit : 0;
     seen_foreign_describe(f);
     if (spec && spec->limit && f->common.plan.bytes > spec->limit)

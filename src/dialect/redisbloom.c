@@ -114,7 +114,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp,
     *l = (struct seen_link){
         .capacity = capacity, .fpp = fpp, .per_key = per_key};
     if (rounded) {
-        l->power = (uint32_t)log2(bits) + 1;
+        l->power = (uint32_t)log2(bits < 1 ? 1 : bits) + 1;
         m = (uint64_t)1 << l->power;
         l->capacity += (uint64_t)(floor((double)m - bits) / per_key);
     } else {
@@ -176,6 +176,7 @@ static const char *check_link(const struct seen_link *l, uint64_t bits)
         return "has a link whose hashes are not those of its bits per key";
     if (l->place.hashes > SEEN_MOST_POSITIONS)
         return "has a link of more than 255 hashes";
+    if (m > SEEN_MAX_BITS) return "has a link of more than 2^48 bits";
     if (m == 0 || l->bytes != (m + 7) / 8 || (bits && bits != m))
         return "has a link whose bits are not those of its bytes";
     return NULL;

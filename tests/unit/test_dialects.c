@@ -968,6 +968,26 @@ static void redisbloom_grows_as_far_as_its_limit(void **state)
     seen_free(f);
 }
 
+/* A link of up to 2^64 - 1 bits in no bytes: rounded up, its size is 0 again. */
+static void redisbloom_of_more_bits_than_there_are_is_refused(void **state)
+{
+    (void)state;
+    uint8_t bytes[73] = {[8] = 1, [12] = 5, [16] = 2, [64] = 0xe8, [65] = 3};
+    const double fpp = 0.01, per_key = 9.585058377367439;
+    memcpy(bytes + 44, &fpp, 8);
+    memcpy(bytes + 52, &per_key, 8);
+    bytes[60] = 7;
+    for (uint64_t low = 0; low < 64; low++) {
+        seen_filter *f = NULL;
+        for (size_t i = 0; i < 8; i++)
+            bytes[28 + i] = (uint8_t)((UINT64_MAX - low) >> (8 * i));
+        assert_int_equal(seen_import(&f, "redisbloom", NULL, bytes, 73),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_import_view(&f, "redisbloom", NULL, bytes, 73),
+                         SEEN_CORRUPT);
+    }
+}
+
 static void a_cuckoo_filter_counts_and_forgets(void **state)
 {
     (void)state;
@@ -1323,6 +1343,7 @@ int main(void)
         cmocka_unit_test(one_filter_of_a_list_is_a_filter),
         cmocka_unit_test(redisbloom_that_does_not_scale_is_full),
         cmocka_unit_test(redisbloom_grows_as_far_as_its_limit),
+        cmocka_unit_test(redisbloom_of_more_bits_than_there_are_is_refused),
         cmocka_unit_test(a_cuckoo_filter_counts_and_forgets),
         cmocka_unit_test(guava_sizes_are_the_originals),
         cmocka_unit_test(guavas_strategies_are_two_dialects),
