@@ -66,6 +66,13 @@ enum {
     FRAME_ADVANCE = 4 /* the time, 8 bytes */
 };
 
+/* What is known of a block of the file that is changed in place. */
+enum block_state {
+    BLOCK_UNSEEN = 0,
+    BLOCK_DIRTY,  /* its checksum is out of date */
+    BLOCK_CHECKED /* it has been as its checksum says, and still is */
+};
+
 struct seen_filter_store {
     char *path;
     size_t path_size;
@@ -76,11 +83,13 @@ struct seen_filter_store {
     uint8_t *map; /* what the filter lies in, or NULL */
     size_t map_len;
     bool in_place;
-    uint8_t *dirty; /* a byte for each block whose checksum is out of date */
+    uint8_t *dirty; /* an enum block_state for each block */
     uint64_t blocks;
 
     seen_journal *journal;
     uint64_t applied; /* number of the last frame that is in the filter */
+    uint64_t told;    /* the time of the last FRAME_ADVANCE of ours */
+    uint32_t calling; /* for a checkpoint: no more frames until it is made */
     bool failed;      /* a sync failed: no more changes */
     int doubts;       /* times that a reader has seen damage in the journal */
     pthread_mutex_t lock;
@@ -450,15 +459,42 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
     }
 }
 
-static void mark_dirty(seen_filter_store *s, const seen_hash *h, size_t n)
+static uint32_t sum_of_block(const seen_filter_store *s, uint64_t i)
+{
+    const struct seen_native *h = &s->header;
+    uint64_t at = i * SEEN_BLOCK_SIZE;
+    return seen_crc32c(
+        0, s->map + h->payload_offset + at,
+        (size_t)seen_min64(h->payload_len - at, SEEN_BLOCK_SIZE));
+}
+
+static uint32_t noted_sum(const seen_filter_store *s, uint64_t i)
+{
+    return seen_get_le32(s->map + s->header.table_offset + 4 * i);
+}
+
+/*
+ * The blocks that these keys will change are going to get new checksums, which
+ * would make any damage in them look whole: so each is compared with its old one
+ * before it is changed for the first time. What a dead writer has left may be
+ * ahead of its checksums: `replaying`, nobody can tell.
+ */
+static seen_status touch_blocks(seen_filter_store *s, const seen_hash *h,
+                                size_t n, bool replaying)
 {
     uint64_t at[SEEN_MOST_TOUCHED];
-    if (!s->dirty || s->filter->ops->touches == NULL) return;
+    if (!s->dirty || s->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         uint32_t touched = s->filter->ops->touches(s->filter, h[i], at);
-        for (uint32_t t = 0; t < touched; t++)
-            s->dirty[at[t] / SEEN_BLOCK_SIZE] = 1;
+        for (uint32_t t = 0; t < touched; t++) {
+            uint64_t block = at[t] / SEEN_BLOCK_SIZE;
+            if (!replaying && s->dirty[block] == BLOCK_UNSEEN &&
+                sum_of_block(s, block) != noted_sum(s, block))
+                return SEEN_CORRUPT;
+            s->dirty[block] = BLOCK_DIRTY;
+        }
     }
+    return SEEN_OK;
 }
 
 /* What a frame means. Where the filter refuses a key (it is full, say), it did
@@ -476,7 +512,6 @@ static seen_status apply(seen_filter_store *s, uint32_t type,
         }
         return SEEN_OK;
     }
-    mark_dirty(s, h, n);
     if (type == FRAME_ADD) return seen_add_many_hashed(s->filter, h, n, done);
     return seen_visit_many_hashed(s->filter, h, n, answers, done);
 }
@@ -505,6 +540,7 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
         bool answers[256];
         size_t now = seen_min_size(256, n - at), done;
         get_hashes(s->filter, frame->payload + at * size, now, h);
+        touch_blocks(s, h, now, true);
         seen_status status = apply(s, frame->type, h, now, answers, &done);
         r->keys += done;
         if (status == SEEN_NOMEM) return status;
@@ -641,14 +677,10 @@ static seen_status put_header(seen_filter_store *s, struct seen_native *h)
 static void sum_dirty_blocks(seen_filter_store *s, struct seen_native *h)
 {
     uint8_t *table = s->map + h->table_offset;
-    const uint8_t *payload = s->map + h->payload_offset;
     for (uint64_t i = 0; i < s->blocks; i++) {
-        if (!s->dirty[i]) continue;
-        uint64_t left = h->payload_len - i * SEEN_BLOCK_SIZE;
-        uint32_t crc = seen_crc32c(0, payload + i * SEEN_BLOCK_SIZE,
-                                   (size_t)seen_min64(left, SEEN_BLOCK_SIZE));
-        seen_put_le32(table + 4 * i, crc);
-        s->dirty[i] = 0;
+        if (s->dirty[i] != BLOCK_DIRTY) continue;
+        seen_put_le32(table + 4 * i, sum_of_block(s, i));
+        s->dirty[i] = BLOCK_CHECKED;
     }
     h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->blocks));
 }
@@ -806,7 +838,9 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         status = replay(s, r);
         if (r) r->recovered = true;
         if (status != SEEN_OK) return status;
-        if (checkpoint(s, 0) != SEEN_OK) return seen_report_io(r, "recover");
+        status = checkpoint(s, 0);
+        if (status == SEEN_IO) return seen_report_io(r, "recover");
+        if (status != SEEN_OK) return explain(r, status);
     }
     struct seen_native h = s->header;
     h.flags |= SEEN_NATIVE_JOURNALED;
@@ -815,13 +849,18 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         status = seen_journal_open(&s->journal, s->path, h.id, h.epoch + 1,
                                    s->applied);
     if (status == SEEN_OK) status = put_header(s, &h);
-    return status == SEEN_OK ? status : seen_report_io(r, "journal");
+    if (status == SEEN_IO) return seen_report_io(r, "journal");
+    return status == SEEN_OK ? status : explain(r, status);
 }
 
-/* From the map into private memory. */
+/* From the map into private memory, and so into a file of new checksums: now
+ * that the dead writer's keys are in, the old ones must be right. */
 static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
 {
     seen_filter *copy;
+    for (uint64_t i = 0; i < s->blocks; i++)
+        if (sum_of_block(s, i) != noted_sum(s, i))
+            return explain(r, SEEN_CORRUPT);
     seen_status status = seen_copy(&copy, s->filter, NULL);
     if (status != SEEN_OK) return explain(r, status);
     seen_free(s->filter);
@@ -977,6 +1016,11 @@ static seen_status checkpoint_and_drop(seen_filter_store *s)
     return status;
 }
 
+static bool checkpoint_due(const seen_filter_store *s)
+{
+    return seen_journal_bytes(s->journal) > JOURNAL_BYTES;
+}
+
 /* Frames are applied in their order. With the lock; SEEN_IO: it will not come
  * to that. */
 static seen_status wait_for_turn(seen_filter_store *s, uint64_t number)
@@ -984,6 +1028,23 @@ static seen_status wait_for_turn(seen_filter_store *s, uint64_t number)
     while (s->applied + 1 != number && !s->failed)
         pthread_cond_wait(&s->turn, &s->lock);
     return s->failed ? SEEN_IO : SEEN_OK;
+}
+
+/* With the lock: a checkpoint, which needs all frames to be applied, must come
+ * round also where there is always another one on its way. */
+static void let_checkpoint_pass(seen_filter_store *s)
+{
+    while (!s->failed && (s->calling || checkpoint_due(s)))
+        pthread_cond_wait(&s->turn, &s->lock);
+}
+
+/* With the lock: this frame is in the filter. */
+static void applied(seen_filter_store *s, uint64_t number)
+{
+    s->applied = number;
+    if (!s->failed && checkpoint_due(s) &&
+        number == seen_journal_last(s->journal))
+        (void)checkpoint_and_drop(s); /* if it fails, the next call says so */
 }
 
 /* One frame: journal, sync, wait for our turn, apply. */
@@ -995,9 +1056,10 @@ static seen_status change(seen_filter_store *s, uint32_t type,
     put_hashes(s->filter, h, n, bytes);
     pthread_mutex_lock(&s->lock);
     uint64_t number = 0;
-    seen_status status = SEEN_IO;
-    errno = EIO;
-    if (!s->failed)
+    let_checkpoint_pass(s);
+    seen_status status = s->failed ? SEEN_IO : touch_blocks(s, h, n, false);
+    if (status == SEEN_IO) errno = EIO;
+    if (status == SEEN_OK)
         status = seen_journal_append(s->journal, type, bytes,
                                      n * hash_size(s->filter), &number);
     if (status == SEEN_OK && s->mode == SEEN_STORE_DURABLE) {
@@ -1009,11 +1071,7 @@ static seen_status change(seen_filter_store *s, uint32_t type,
     if (status == SEEN_OK) {
         status = wait_for_turn(s, number);
         if (status == SEEN_OK) status = apply(s, type, h, n, answers, done);
-        s->applied = number;
-        if (!s->failed && seen_journal_bytes(s->journal) > JOURNAL_BYTES &&
-            number == seen_journal_last(s->journal))
-            (void)checkpoint_and_drop(
-                s); /* if it fails, the next call says so */
+        applied(s, number);
     }
     pthread_cond_broadcast(&s->turn);
     pthread_mutex_unlock(&s->lock);
@@ -1082,16 +1140,20 @@ seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
     seen_put_le64(time, now_ms);
     pthread_mutex_lock(&s->lock);
     seen_status status = SEEN_OK;
-    if (s->mode != SEEN_STORE_READ) {
+    if (s->mode != SEEN_STORE_READ && now_ms > s->told) {
+        let_checkpoint_pass(s);
         status = SEEN_IO;
         errno = EIO;
         if (!s->failed)
             status = seen_journal_append(s->journal, FRAME_ADVANCE, time,
                                          sizeof time, &number);
         if (status == SEEN_OK) status = wait_for_turn(s, number);
-        if (status == SEEN_OK) s->applied = number;
+        if (status == SEEN_OK) seen_advance(s->filter, now_ms);
+        if (status == SEEN_OK) applied(s, number);
+        if (status == SEEN_OK && now_ms > s->told) s->told = now_ms;
+    } else {
+        seen_advance(s->filter, now_ms);
     }
-    if (status == SEEN_OK) seen_advance(s->filter, now_ms);
     pthread_cond_broadcast(&s->turn);
     pthread_mutex_unlock(&s->lock);
     return status;
@@ -1102,13 +1164,16 @@ seen_status seen_filter_store_sync(seen_filter_store *s)
     if (!s) return SEEN_INVALID;
     if (s->mode == SEEN_STORE_READ) return SEEN_OK;
     pthread_mutex_lock(&s->lock);
+    s->calling++;
     while (!s->failed && s->applied != seen_journal_last(s->journal))
         pthread_cond_wait(&s->turn, &s->lock);
+    s->calling--;
     seen_status status = SEEN_IO;
     if (s->failed)
         errno = EIO;
     else
         status = checkpoint_and_drop(s);
+    pthread_cond_broadcast(&s->turn);
     pthread_mutex_unlock(&s->lock);
     return status;
 }
@@ -1143,15 +1208,9 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
 /* Which blocks differ from their checksums, a byte each; the first of them. */
 static uint64_t compare_blocks(const seen_filter_store *s, uint8_t *bad)
 {
-    const struct seen_native *h = &s->header;
-    const uint8_t *table = s->map + h->table_offset;
-    const uint8_t *payload = s->map + h->payload_offset;
-    uint64_t n = seen_native_blocks(h->payload_len), first = n;
+    uint64_t n = seen_native_blocks(s->header.payload_len), first = n;
     for (uint64_t i = n; i-- > 0;) {
-        uint64_t at = i * SEEN_BLOCK_SIZE;
-        uint64_t len = seen_min64(SEEN_BLOCK_SIZE, h->payload_len - at);
-        bad[i] = seen_crc32c(0, payload + at, (size_t)len) !=
-                 seen_get_le32(table + 4 * i);
+        bad[i] = sum_of_block(s, i) != noted_sum(s, i);
         if (bad[i]) first = i;
     }
     return first;

@@ -136,6 +136,32 @@ static void readers_know_what_was_acknowledged(void **state)
     }
 }
 
+static uint64_t journal_size(struct sim *on)
+{
+    size_t len = 0;
+    sim_get(on, FILE_NAME ".journal-0000000000000001", &len);
+    return len;
+}
+
+/* Told the same time again and again, a store has nothing to note. */
+static void the_time_takes_no_room_until_it_moves(void **state)
+{
+    (void)state;
+    seen_spec spec = {
+        .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
+    seen_filter_store *w = open_store(SEEN_STORE_WRITE, &spec, NULL);
+    assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
+    uint64_t size = journal_size(disk);
+    assert_true(size > 0);
+    for (uint64_t i = 0; i < 50000; i++)
+        assert_int_equal(seen_filter_store_advance(w, 5000 - i % 10), SEEN_OK);
+    assert_int_equal(journal_size(disk), size);
+    for (uint64_t i = 0; i < 50000; i++)
+        assert_int_equal(seen_filter_store_advance(w, 5001 + i), SEEN_OK);
+    assert_true(journal_size(disk) > size);
+    assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+}
+
 /* Keys leave a window in time, also for whoever reads it or mends it. */
 static void windows_keep_their_time(void **state)
 {
@@ -378,6 +404,66 @@ static void damage_is_found_and_named(void **state)
     }
 }
 
+/* Keys one by one: how many were taken, and how many met the damage. */
+static void add_each(seen_filter_store *s, uint64_t first, uint64_t n,
+                     uint64_t *taken, uint64_t *refused)
+{
+    for (uint64_t i = first; i < first + n; i++) {
+        struct test_batch b = test_batch_new(i, 1);
+        size_t added = 7;
+        seen_status status = seen_filter_store_add_many(s, b.keys, 1, &added);
+        assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
+        assert_int_equal(added, status == SEEN_OK);
+        *(status == SEEN_OK ? taken : refused) += 1;
+        test_batch_free(&b);
+    }
+}
+
+/* New checksums must not vouch for old damage. */
+static void changes_do_not_hide_damage(void **state)
+{
+    (void)state;
+    static const seen_spec large[] = {
+        {.kind = SEEN_BLOOM, .items = 300000, .fpp = 0.01},
+        {.kind = SEEN_BLOCKED, .items = 200000, .fpp = 0.001}};
+    for (size_t i = 0; i < 2; i++) {
+        seen_store_report report;
+        seen_filter_store *s = open_store(SEEN_STORE_DURABLE, &large[i], NULL);
+        add(s, 0, 20000);
+        seen_filter_store_close(s);
+        size_t len;
+        const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
+        uint8_t *bad = malloc(len);
+        memcpy(bad, bytes, len);
+        memset(bad + len / 2, 0, 4096);
+        seen_os->unlink(FILE_NAME);
+        sim_put(disk, FILE_NAME, bad, len);
+        free(bad);
+        assert_int_equal(seen_file_verify(FILE_NAME, NULL), SEEN_CORRUPT);
+
+        uint64_t taken = 0, refused = 0;
+        s = open_store(SEEN_STORE_DURABLE, NULL, NULL);
+        add_each(s, 20000, 100, &taken, &refused);
+        assert_true(refused > 0 && (taken > 0 || i == 0));
+        assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+        struct sim *after = sim_after_kill(disk);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
+
+        /* Nor when what a dead writer left is made part of the file. */
+        sim_install(after);
+        seen_store_options o = {.mode = SEEN_STORE_WRITE};
+        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
+                         SEEN_CORRUPT);
+        s = open_store(SEEN_STORE_DURABLE, NULL, NULL);
+        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
+        sim_install(disk);
+        sim_free(after);
+        seen_os->unlink(FILE_NAME);
+    }
+}
+
 /* A file that was moved away from its journal has lost what is in there. */
 static void a_missing_journal_is_noticed(void **state)
 {
@@ -592,6 +678,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_DISK(what_was_added_is_there_after_closing),
         ON_DISK(readers_know_what_was_acknowledged),
+        ON_DISK(the_time_takes_no_room_until_it_moves),
         ON_DISK(windows_keep_their_time),
         ON_DISK(there_is_one_writer),
         ON_DISK(removal_is_journaled_too),
@@ -600,6 +687,7 @@ int main(void)
         ON_DISK(secrets_apart_are_asked_for),
         ON_DISK(a_saved_filter_becomes_a_store),
         ON_DISK(damage_is_found_and_named),
+        ON_DISK(changes_do_not_hide_damage),
         ON_DISK(a_missing_journal_is_noticed),
         ON_DISK(a_file_that_changed_is_not_replaced),
         ON_DISK(missing_files_are_not_made_up),

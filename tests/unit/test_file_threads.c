@@ -6,15 +6,19 @@
 #include "helpers/fault_os.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
+#include "store/os.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #define THREADS 4
 #define BATCHES 60
 #define BATCH   25
 
+static const char *scratch;
 static char path[300];
 static seen_filter_store *store;
 
@@ -176,12 +180,75 @@ static void a_writer_that_comes_meanwhile_is_no_damage(void **state)
     pthread_join(t, NULL);
 }
 
+/* ---- Checkpoints between threads that never pause ------------------------ */
+
+#define FRAMES 70
+#define FRAME  65536 /* keys, of 8 bytes in the journal */
+
+static _Atomic int busy;
+
+static void *add_large(void *number)
+{
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        struct test_batch b = test_batch_new(
+            ((uint64_t)(uintptr_t)number << 32) + i * FRAME, FRAME);
+        if (seen_filter_store_add_many(store, b.keys, FRAME, NULL) != SEEN_OK)
+            abort();
+        test_batch_free(&b);
+    }
+    busy--;
+    return NULL;
+}
+
+static bool add_size(void *sum, const char *name)
+{
+    struct seen_stat st;
+    char full[600];
+    snprintf(full, sizeof full, "%s/%s", scratch, name);
+    if (strstr(name, ".journal-") && seen_os->stat(full, &st) == 0)
+        *(uint64_t *)sum += st.size;
+    return true;
+}
+
+/* Each of four threads has a frame on its way at any time: the journal is cut all
+ * the same, and a sync comes to an end. */
+static void checkpoints_come_round(void **state)
+{
+    (void)state;
+    const seen_spec spec = {
+        .kind = SEEN_BLOCKED, .items = 1000000, .fpp = 0.01};
+    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
+    remove(path);
+    assert_int_equal(seen_filter_store_open(&store, path, &o, NULL), SEEN_OK);
+    pthread_t t[THREADS];
+    busy = THREADS;
+    for (uintptr_t n = 0; n < THREADS; n++)
+        assert_int_equal(pthread_create(&t[n], NULL, add_large, (void *)n), 0);
+    uint64_t most = 0;
+    for (int i = 0; busy; i++) {
+        uint64_t size = 0;
+        seen_os->list(scratch, add_size, &size);
+        if (size > most) most = size;
+        if (i == 20) /* the rest is left to them */
+            assert_int_equal(seen_filter_store_sync(store), SEEN_OK);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    for (size_t n = 0; n < THREADS; n++)
+        pthread_join(t[n], NULL);
+    assert_int_equal(seen_filter_store_close(store), SEEN_OK);
+    print_message("%llu MB of journal at most, of %d\n",
+                  (unsigned long long)(most >> 20),
+                  THREADS * FRAMES * FRAME / (1 << 17));
+    assert_true(most < (uint64_t)(64 + 2 * THREADS) << 20);
+    assert_int_equal(seen_file_verify(path, NULL), SEEN_OK);
+}
+
 static int set_up(void **state)
 {
     (void)state;
-    const char *dir = test_scratch();
-    if (!dir) return -1;
-    snprintf(path, sizeof path, "%s/f", dir);
+    scratch = test_scratch();
+    if (!scratch) return -1;
+    snprintf(path, sizeof path, "%s/f", scratch);
     return 0;
 }
 
@@ -197,6 +264,7 @@ int main(void)
         cmocka_unit_test(threads_share_syncs_and_lose_nothing),
         cmocka_unit_test(readers_catch_a_file_that_changes),
         cmocka_unit_test(a_writer_that_comes_meanwhile_is_no_damage),
+        cmocka_unit_test(checkpoints_come_round),
     };
     test_announce("file_threads");
     return cmocka_run_group_tests_name("file_threads", tests, set_up,
