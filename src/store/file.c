@@ -43,6 +43,7 @@
 #include "base/crc32c.h"
 #include "store/io.h"
 #include "store/journal.h"
+#include "store/replace.h"
 #include "store/report.h"
 
 #include <errno.h>
@@ -51,7 +52,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_ROOM     4096
 #define FRAME_KEYS    65536                /* hashes in one frame, at most */
 #define JOURNAL_BYTES ((uint64_t)64 << 20) /* then a checkpoint is due */
 #define PIECE         ((uint64_t)1 << 20)  /* written at once */
@@ -159,62 +159,6 @@ static seen_status write_container(int fd, struct seen_saved *s)
     return status;
 }
 
-static bool same_file(const struct seen_stat *a, const struct seen_stat *b)
-{
-    return a->device == b->device && a->inode == b->inode;
-}
-
-/* Does `path` still name what the descriptor has open? */
-static bool still_there(const char *path, int fd)
-{
-    struct seen_stat by_name, by_fd;
-    return seen_os->stat(path, &by_name) == 0 &&
-           seen_os->fstat(fd, &by_fd) == 0 && same_file(&by_name, &by_fd);
-}
-
-/*
- * Open and lock: SEEN_BUSY if somebody else has it. The file that was opened
- * may have been replaced before it was locked; then it is tried again.
- */
-static seen_status open_locked(const char *path, int flags, mode_t mode,
-                               int *out)
-{
-    for (int i = 0; i < ATTEMPTS; i++) {
-        int fd = seen_io_open(path, flags, mode);
-        if (fd < 0) return errno == ENOENT ? SEEN_ABSENT : SEEN_IO;
-        seen_status status = seen_io_lock(fd);
-        if (status != SEEN_OK) {
-            seen_io_close(fd);
-            return status;
-        }
-        if (still_there(path, fd)) {
-            *out = fd;
-            return SEEN_OK;
-        }
-        seen_io_close(fd);
-    }
-    return SEEN_BUSY;
-}
-
-/* A name that nobody gives to a file of his own: it is overwritten. */
-static bool name_new(char *buf, const char *path)
-{
-    int len = snprintf(buf, PATH_ROOM, "%s.seen-new", path);
-    if (len > 0 && len < PATH_ROOM) return true;
-    errno = ENAMETOOLONG;
-    return false;
-}
-
-/* Would a rename to `path` take away nothing but what we have locked (old, -1:
- * nothing)? Whoever asks holds the lock of the file beside, without which nobody
- * renames: the answer stays true. */
-static bool ours_to_replace(const char *path, int old)
-{
-    struct seen_stat st;
-    if (old >= 0 && still_there(path, old)) return true;
-    return seen_os->stat(path, &st) != 0 && errno == ENOENT;
-}
-
 /* Permissions of a new file, before the umask: a secret is its maker's. */
 static mode_t mode_of(const struct seen_native *h)
 {
@@ -222,48 +166,23 @@ static mode_t mode_of(const struct seen_native *h)
     return where == SEEN_NATIVE_KEYED ? 0600 : 0666;
 }
 
-/* Write beside and rename; *fd is the new file, locked. `old` is the one that is
- * there, locked, whose `mode` stays, or -1. */
+static seen_status write_to(void *saved, int fd)
+{
+    return write_container(fd, saved);
+}
+
+/* *fd is the new file, locked. `old` is the one that is there, locked, whose
+ * `mode` stays, or -1. */
 static seen_status replace(const char *path, int old, struct seen_saved *s,
                            mode_t mode, int *fd, seen_store_report *r)
 {
-    char beside[PATH_ROOM];
-    if (!name_new(beside, path)) return seen_report_io(r, "name");
-    int to = -1;
-    if (old < 0) mode = mode_of(&s->header);
-    seen_status status =
-        open_locked(beside, O_RDWR | O_CREAT | O_NOFOLLOW, mode, &to);
-    if (status == SEEN_BUSY)
-        return seen_report(r, status, "another program is writing %s",
-                           seen_io_base(beside));
-    if (status != SEEN_OK) return seen_report_io(r, "create beside");
-    if (!ours_to_replace(path, old)) {
-        status = seen_report(r, SEEN_BUSY, "another program has just made it");
-        goto fail;
-    }
-
-    /* As the old one, whatever the umask says; a file system may know no modes. */
-    if (old >= 0) (void)seen_os->chmod(to, mode);
-    status = seen_io_truncate(to, 0); /* what a crash may have left there */
-    if (status == SEEN_OK) status = write_container(to, s);
-    if (status != SEEN_OK) {
-        if (status == SEEN_IO) seen_report_io(r, "write");
-        goto fail;
-    }
-    if (seen_os->rename(beside, path) != 0) {
-        status = seen_report_io(r, "rename");
-        goto fail;
-    }
-    *fd = to;
-    status = seen_io_sync_dir(path);
-    return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
-
-fail:;
-    int before = errno;
-    seen_os->unlink(beside);
-    errno = before;
-    seen_io_close(to);
-    return status;
+    return seen_replace(
+        &(struct seen_replacing){.path = path,
+                                 .old = old,
+                                 .mode = old < 0 ? mode_of(&s->header) : mode,
+                                 .write = write_to,
+                                 .ctx = s},
+        fd, r);
 }
 
 /* A number that no other file has. */
@@ -337,36 +256,25 @@ static seen_status save(const char *path, struct seen_saved *s,
     s->header.epoch = 1;
     if (random_id(&s->header.id) != SEEN_OK) return seen_report_io(r, "random");
 
-    /* A writer of the file that is there would go on with it unseen. */
-    struct seen_stat st = {0};
-    int old = -1, made = -1;
-    seen_status status;
-    if (seen_os->stat(path, &st) == 0) {
-        if (st.directory) return seen_report(r, SEEN_INVALID, "is a directory");
-        if (!st.regular) {
-            status = pour(path, s);
-            return status == SEEN_IO ? seen_report_io(r, "write") : status;
-        }
-        status = open_locked(path, O_RDONLY, 0, &old);
-        if (status == SEEN_BUSY)
-            return seen_report(
-                r, status,
-                "another program is changing it: try again when it has ended");
-        if (status == SEEN_IO) return seen_report_io(r, "open");
-    } else if (errno != ENOENT) {
-        return seen_report_io(r, "look");
+    struct seen_there there;
+    int made = -1;
+    seen_status status = seen_find_there(path, &there, r);
+    if (status != SEEN_OK) return status;
+    if (there.stream) {
+        status = pour(path, s);
+        return status == SEEN_IO ? seen_report_io(r, "write") : status;
     }
-    if (was && (old < 0 || !still_as(old, was))) {
-        seen_io_close(old);
+    if (was && (there.fd < 0 || !still_as(there.fd, was))) {
+        seen_io_close(there.fd);
         return seen_report(r, SEEN_BUSY,
                            "another program has changed it meanwhile");
     }
-    status = replace(path, old, s, st.mode, &made, r);
+    status = replace(path, there.fd, s, there.mode, &made, r);
     if (r) r->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
         status = seen_report_io(r, "remove the old journal");
     seen_io_close(made);
-    seen_io_close(old);
+    seen_io_close(there.fd);
     return status;
 }
 
@@ -585,7 +493,7 @@ static bool unchanged(seen_filter_store *s)
     struct seen_native now;
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
     size_t got;
-    if (!still_there(s->path, s->fd) ||
+    if (!seen_still_there(s->path, s->fd) ||
         seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
     seen_status a = seen_native_get(head, got, &now);
@@ -867,6 +775,9 @@ static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
     s->filter = copy;
     s->in_place = false;
     unmap_file(s);
+    seen_release(&system_memory, s->dirty, s->blocks);
+    s->dirty = NULL;
+    s->blocks = 0;
     return SEEN_OK;
 }
 
@@ -884,7 +795,7 @@ static seen_status open_to_write(seen_filter_store *s,
                                  seen_store_report *r)
 {
     if (options->create && options->create->dialect) return refuse_foreign(r);
-    seen_status status = open_locked(s->path, O_RDWR, 0, &s->fd);
+    seen_status status = seen_open_locked(s->path, O_RDWR, 0, &s->fd);
     if (status == SEEN_ABSENT && options->create)
         status = create_file(s, options, r);
     else if (status == SEEN_ABSENT)
