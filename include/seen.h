@@ -15,9 +15,10 @@
  *            matching _free or _close takes back; both accept NULL. Memory
  *            passed in is read during the call and never kept, except by
  *            the _view calls, which borrow their buffer until _free. A view
- *            answers questions; calls that would change it do nothing and say
- *            SEEN_UNSUPPORTED.
- * Threads    No locks, and one global: the CPU kernel, chosen once, atomically.
+ *            answers questions; calls that would change its bits do nothing
+ *            and say SEEN_UNSUPPORTED.
+ * Threads    No locks, and no globals but which CPU kernels to use: chosen once,
+ *            atomically.
  *            On one filter, any number of calls taking `const seen_filter *`
  *            may run at once; a call taking `seen_filter *` must run alone,
  *            except that keys may be hashed (seen_hash_key, seen_hash_many)
@@ -347,7 +348,8 @@ typedef enum seen_merge_op {
 /* Merge `from` into `into`. SEEN_MISMATCH unless kind, parameters, hash and key
  * agree: anything else would be a silent wrong answer. SEEN_SCALABLE unites
  * layer by layer, which may take a layer, and the rate, beyond what was
- * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED. */
+ * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED.
+ * Nobody looks at the checksums of a view: seen_verify() does. */
 SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
                                 seen_merge_op op);
 
@@ -369,7 +371,7 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
 /* Same kind, parameters, hash and key, and the same keys as far as the filter
  * can tell. The order in which they came does not matter, except to SEEN_WINDOW
  * and unless SEEN_SCALABLE has grown: its layers hold what came when they were
- * the newest. */
+ * the newest. (While it is empty its first capacity does not count.) */
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
 typedef struct seen_info {
@@ -431,7 +433,8 @@ SEEN_API seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
 /* Copies, after checking every checksum. `secret` is NULL or 16 bytes: needed
  * where it was kept apart (SEEN_NO_SECRET), SEEN_MISMATCH if it is another.
  * SEEN_BUSY: a file that a writer is changing, or was when it died: only
- * seen_filter_store_open() knows all of it. */
+ * seen_filter_store_open() knows all of it. SEEN_CONCURRENT is not saved: to go on
+ * with many threads, make such a filter of the same plan and merge this into it. */
 SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
                                const uint8_t *secret,
                                const seen_allocator *allocator);
@@ -458,7 +461,7 @@ typedef struct seen_facts {
     uint64_t reserved[6];
 } seen_facts;
 
-/* Reads what lies before the payload, and needs no secret. */
+/* Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret. */
 SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
 
 /* ---- Dialects: the filters of other systems, byte for byte --------------- */

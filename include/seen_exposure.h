@@ -50,8 +50,9 @@ extern "C" {
 typedef struct seen_policy {
     uint32_t items;       /* of a generation: 1000; at most 2^20 */
     uint32_t generations; /* 5; 1 .. 64 */
-    double fpp;           /* of a whole answer: 0.001; at least 1e-9 */
-    uint64_t ttl;         /* milliseconds: 5 days */
+    double fpp;           /* of a whole answer: 0.001; 1e-9 to 0.5, and items x
+                             generations / fpp is at most 1e12 */
+    uint64_t ttl;         /* milliseconds: 5 days; below 2^48 */
     uint64_t reserved[4];
 } seen_policy;
 

@@ -15,6 +15,9 @@
  *                      written with another one are read as if they had none,
  *                      until they are compacted. Nothing is ever lost.
  *
+ * LevelDB leaves no way to say that memory has run out while a filter is made: then
+ * the program is ended by abort().
+ *
  * docs/COOKBOOK.md has figures. From C++, where leveldb::Options wants a
  * leveldb::FilterPolicy: the type behind leveldb_filterpolicy_t is derived from
  * it in LevelDB 1.23, but not for others to know; write one of five lines that calls

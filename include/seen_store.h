@@ -109,15 +109,15 @@ SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);
 SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
                                     uint32_t flags, seen_store_report *report);
 
-/* seen_look() at a filter file. */
-SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
-                                    seen_store_report *report);
-
 /* The same, for a filter that was made from what the file held when it looked
  * like this: SEEN_BUSY if somebody has opened it to change it since. */
 SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                          uint32_t flags, const seen_facts *was,
                                          seen_store_report *report);
+
+/* seen_look() at a filter file. */
+SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
+                                    seen_store_report *report);
 
 /* Write any bytes to `path`, beside it first, then renamed: for the filters of
  * other systems, see seen_export(). */

@@ -131,6 +131,17 @@ static seen_status build(seen_filter **f, const seen_spec *spec,
     return status;
 }
 
+/* Kinds that count: of a key that repeats, one is enough. */
+static seen_status visit_all(seen_filter *f, const seen_key *keys, size_t n)
+{
+    bool before[CHUNK];
+    seen_status status = SEEN_OK;
+    for (size_t at = 0; at < n && status == SEEN_OK; at += CHUNK)
+        status = seen_visit_many(f, keys + at, seen_min_size(CHUNK, n - at),
+                                 before, NULL);
+    return status;
+}
+
 seen_status seen_build(seen_filter **f, const seen_spec *spec,
                        const seen_key *keys, size_t n)
 {
@@ -142,7 +153,8 @@ seen_status seen_build(seen_filter **f, const seen_spec *spec,
     seen_filter *made;
     seen_status status = seen_make(&made, &sized, true);
     if (status != SEEN_OK) return status;
-    status = seen_add_many(made, keys, n, NULL);
+    status = made->ops->count ? visit_all(made, keys, n)
+                              : seen_add_many(made, keys, n, NULL);
     if (status != SEEN_OK) {
         seen_free(made);
         return status;

@@ -118,6 +118,9 @@ void seen_recycle_piece(const seen_allocator *a, void *piece, uint64_t size,
                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
                to) != MAP_FAILED)
         return;
+    /* It may have failed after taking away what was at `to`. */
+    mmap(to, SEEN_PIECE, PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 #endif
     (void)to;
     seen_release_piece(a, piece, size);

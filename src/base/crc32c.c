@@ -49,31 +49,13 @@ static uint32_t crc_table(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 #if defined(__x86_64__)
-/* Looked up once: the environment is a list to be searched. Threads that come
- * at the same time find the same answer, so no order is needed. */
-static bool has_hardware(void)
-{
-    enum {
-        UNKNOWN,
-        NO,
-        YES
-    };
-    static atomic_int known = UNKNOWN;
-    int has = atomic_load_explicit(&known, memory_order_relaxed);
-    if (has == UNKNOWN) {
-        bool wanted = seen_cpu_has_sse42() && !seen_cpu_wanted("portable");
-        has = wanted ? YES : NO;
-        atomic_store_explicit(&known, has, memory_order_relaxed);
-    }
-    return has == YES;
-}
 #endif
 
 uint32_t seen_crc32c(uint32_t crc, const void *data, size_t len)
 {
     crc = ~crc;
 #if defined(__x86_64__)
-    if (has_hardware()) return ~crc_hardware(crc, data, len);
+    if (seen_cpu_use_sse42()) return ~crc_hardware(crc, data, len);
 #endif
     return ~crc_table(crc, data, len);
 }

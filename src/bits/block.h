@@ -24,8 +24,8 @@
  *
  * filter/window.c asks which of them have a key, and adds to one.
  */
-#ifndef SEEN_BLOCK_H
-#define SEEN_BLOCK_H
+#ifndef SEEN_BITS_BLOCK_H
+#define SEEN_BITS_BLOCK_H
 
 #include "seen.h"
 

@@ -174,7 +174,7 @@ void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
     if (h->listed_len) memcpy(extra + h->state_len, b->listed, h->listed_len);
 
     h->table_crc = seen_crc32c(0, table, (size_t)table_len);
-    h->extra_crc = seen_crc32c(0, extra, h->state_len + h->listed_len);
+    h->extra_crc = seen_crc32c(0, extra, (size_t)h->state_len + h->listed_len);
     seen_native_put(h, head);
     if (h->flags & SEEN_NATIVE_TWO)
         memcpy(head + SEEN_HEADER_STRIDE, head, SEEN_HEADER_SIZE);
@@ -342,7 +342,7 @@ seen_status seen_native_check_extra(const uint8_t *buf,
 {
     const uint8_t *extra =
         buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
-    uint32_t crc = seen_crc32c(0, extra, h->state_len + h->listed_len);
+    uint32_t crc = seen_crc32c(0, extra, (size_t)h->state_len + h->listed_len);
     return crc == h->extra_crc ? SEEN_OK : SEEN_CORRUPT;
 }
 

@@ -179,7 +179,7 @@ static const char *plan_old(const seen_spec *spec, struct seen_foreign *f)
 
 /* What both forms share: no keys, and bytes that any reader must let through. */
 static void keep(struct seen_foreign *f, const uint8_t *buf, size_t len,
-                 enum seen_verdict verdict)
+                 enum seen_foreign_verdict verdict)
 {
     f->verdict = verdict;
     if (verdict == SEEN_NEVER_IN) {

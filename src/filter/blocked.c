@@ -74,12 +74,6 @@ static uint32_t hash_bits(double n, double p, const seen_spec *spec,
     return bits == 64 && l->count > UINT32_MAX ? 128 : bits;
 }
 
-static bool hashes_ok(uint32_t k)
-{
-    return k == 1 || k == 2 || k == 4 ||
-           (k > 0 && k % 8 == 0 && k <= 8 * SEEN_MAX_REGIONS);
-}
-
 static void cost(seen_plan *plan)
 {
     plan->lines = layout_of(plan).regions;
@@ -92,7 +86,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     if (problem) return problem;
 
     uint32_t k = spec->hashes;
-    if (k && !hashes_ok(k))
+    if (k && !seen_layout_takes(k))
         return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
                "128";
     uint64_t lines = spec->bits / SEEN_LINE_BITS;
@@ -102,8 +96,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     /* 1. What the hash leaves of the rate for the bits to keep. */
     uint64_t items = spec->items;
     plan->hash_bits = seen_hash_bits_for((double)items, spec->fpp, spec);
-    if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
     double fpp = spec->fpp - seen_hash_fpp((double)items, plan->hash_bits);
 
     /* 2. The layout, from whichever two are given. */
@@ -138,6 +131,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         return "bits is too few for items at this fpp";
     plan->hash_bits = hash_bits((double)items,
                                 spec->fpp > 0 ? spec->fpp : expected, spec, &l);
+    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
     plan->fpp = blocked_plan_fpp(plan, items);
     cost(plan);
     return NULL;
@@ -145,7 +139,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
 
 static bool blocked_plan_read(seen_plan *plan)
 {
-    if (!hashes_ok(plan->hashes) || plan->width != 0) return false;
+    if (!seen_layout_takes(plan->hashes) || plan->width != 0) return false;
     struct seen_layout l = layout_of(plan);
     if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits != l.count * l.regions * SEEN_LINE_BITS ||

@@ -84,8 +84,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
     uint32_t k = spec->hashes;
     uint64_t n = spec->items, m = spec->bits;
     plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
-    if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (items x 2^-117)";
+    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
     double fpp = spec->fpp - seen_hash_fpp((double)n, plan->hash_bits);
 
     /* 2. The two that are missing; then the exact probability has a say. */
@@ -105,6 +104,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
             n -= n / 4096 + 1;
         if (n == 0) return "bits is too few for even one key at this fpp";
         plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
+        if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
     }
     double expected = expected_fpp(n, m, k);
     if (spec->fpp > 0 && !(expected <= fpp * (1 + 1e-6)))

@@ -144,7 +144,7 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
     double n = (double)spec->items, bits = (double)spec->bits;
     uint32_t width;
     if (spec->fpp > 0) {
-        width = width_for(spec->fpp - n * 1e-3 * 0x1p-64);
+        width = width_for(spec->fpp - n * 0x1p-64);
         if (width > MAX_WIDTH)
             return "fpp of a cuckoo filter is at least 1.8e-9, 32-bit "
                    "fingerprints";

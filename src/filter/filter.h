@@ -11,7 +11,8 @@
  * it keeps the pointer, and whoever makes the filter puts memory there, fresh
  * from the allocator or inside a file that is mapped. State and parts together
  * are the filter: copying, saving and loading need to know nothing else, so
- * state holds no other pointers. (The allowlist is no business of a kind: it
+ * state holds no other pointers (a kind that must have some has `own`, which makes
+ * them its own in a copy). (The allowlist is no business of a kind: it
  * overrules answers in the calls of seen.h.)
  *
  * Operations work on hashes: the calls of seen.h hash first, check arguments,

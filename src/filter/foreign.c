@@ -216,13 +216,16 @@ static seen_status visit(struct seen_foreign *f, const struct seen_digest *d,
     /* One array and nothing to decide: test and set in one go. */
     bool plain =
         f->count == 1 && !f->manners->adds_new_only && !f->manners->grow;
-    *before = !plain && test(f, d);
-    if (*before && f->manners->adds_new_only) return SEEN_OK;
+    bool known = !plain && test(f, d);
+    if (known && f->manners->adds_new_only) {
+        *before = true;
+        return SEEN_OK;
+    }
     seen_status status = make_room(f);
     if (status != SEEN_OK) return status;
     struct seen_link *newest = &f->links[f->count - 1];
     bool was = set_bits(f->scheme, newest, *d);
-    if (plain) *before = was;
+    *before = plain ? was : known;
     newest->items += !was && newest->items < UINT64_MAX;
     f->common.items += !was && f->common.items < UINT64_MAX;
     return SEEN_OK;

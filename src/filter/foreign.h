@@ -39,7 +39,7 @@ struct seen_manners {
 };
 
 /* Some blocks mean something whatever is in them. */
-enum seen_verdict {
+enum seen_foreign_verdict {
     SEEN_BY_BITS = 0,
     SEEN_ALWAYS_MAYBE, /* a form that readers must not reject */
     SEEN_NEVER_IN      /* a block of no keys */
@@ -52,7 +52,7 @@ struct seen_foreign {
     const struct seen_dialect *dialect; /* that it was made by */
     const struct seen_scheme *scheme;
     const struct seen_manners *manners;
-    enum seen_verdict verdict;
+    enum seen_foreign_verdict verdict;
     bool counted; /* common.items is known, not to be estimated */
 
     uint32_t count; /* of links; 0 only where the verdict needs none */

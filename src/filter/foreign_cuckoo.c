@@ -192,8 +192,10 @@ static seen_status cuckoo_visit_key(seen_filter *g, const void *key, size_t len,
 {
     struct seen_foreign *f = seen_foreign(g);
     struct found k = find(f, key, len);
-    *before = maybe(f, &k);
-    return *before ? SEEN_OK : insert(f, &k);
+    bool was = maybe(f, &k);
+    seen_status status = was ? SEEN_OK : insert(f, &k);
+    if (status == SEEN_OK) *before = was;
+    return status;
 }
 
 static seen_status cuckoo_remove_key(seen_filter *g, const void *key,

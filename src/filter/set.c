@@ -319,8 +319,7 @@ static void set_shape(seen_filter *f)
     s->room = room_of(s->lines);
     s->find = find;
 #if defined(__x86_64__)
-    if (seen_cpu_has_avx2() && !seen_cpu_wanted("portable"))
-        s->find = find_avx2;
+    if (seen_cpu_use_avx2()) s->find = find_avx2;
 #endif
 }
 
@@ -446,8 +445,11 @@ static seen_status set_merge(seen_filter *into, const seen_filter *from,
     struct set *a = self(into);
     const struct set *b = peek(from);
     if (op == SEEN_UNION) {
-        /* Room first: nothing may fail halfway. */
-        seen_status status = set_reserve(into, into->items + from->items);
+        /* Room first: nothing may fail halfway. A view's own count may lie. */
+        uint64_t keys = 0;
+        for (uint64_t i = 0; i < b->lines * SLOTS; i++)
+            keys += b->slots[i] != 0;
+        seen_status status = set_reserve(into, into->items + keys);
         if (status != SEEN_OK) return status;
         for (uint64_t i = 0; i < b->lines * SLOTS; i++) {
             bool was;

@@ -239,17 +239,11 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     return NULL;
 }
 
-static bool hashes_ok(uint32_t k)
-{
-    return k == 1 || k == 2 || k == 4 ||
-           (k > 0 && k % 8 == 0 && k <= 8 * SEEN_MAX_REGIONS);
-}
-
 /* Generations, last and window_ms come with the state. */
 static bool window_plan_read(seen_plan *plan)
 {
-    if (!hashes_ok(plan->hashes) || plan->width != 0 || plan->items == 0 ||
-        plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
+    if (!seen_layout_takes(plan->hashes) || plan->width != 0 ||
+        plan->items == 0 || plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits % SEEN_LINE_BITS)
         return false;
     if (plan->generations) {

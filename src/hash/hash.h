@@ -1,7 +1,7 @@
 /*
  * hash.h - key bytes to 64 or 128 bits.
  *
- * One file per hash, one row in hashes.def. A hash reads a 16-byte key (secret
+ * One file per hash; those of our own filters have a row in hashes.def. A hash reads a 16-byte key (secret
  * or seed) and the bytes; a 64-bit hash leaves `hi` at 0.
  */
 #ifndef SEEN_HASH_H

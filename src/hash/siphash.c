@@ -147,20 +147,12 @@ static void portable_low(const uint8_t secret[16], const seen_key *keys,
 const struct seen_siphash13 seen_siphash13_portable = {portable_many,
                                                        portable_low};
 
-/* Decided once; threads that decide at the same moment decide alike. */
 static const struct seen_siphash13 *kernel(void)
 {
-    static _Atomic(const struct seen_siphash13 *) chosen;
-    const struct seen_siphash13 *k =
-        atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (k) return k;
-    k = &seen_siphash13_portable;
 #if defined(__x86_64__)
-    if (seen_cpu_has_avx2() && !seen_cpu_wanted("portable"))
-        k = &seen_siphash13_avx2;
+    if (seen_cpu_use_avx2()) return &seen_siphash13_avx2;
 #endif
-    atomic_store_explicit(&chosen, k, memory_order_relaxed);
-    return k;
+    return &seen_siphash13_portable;
 }
 
 static void siphash13_many(const uint8_t secret[16], const seen_key *keys,

@@ -256,6 +256,12 @@ static bool shape_of(uint32_t hashes, struct seen_layout *l)
     return hashes > 0 && hashes % 8 == 0 && l->regions <= SEEN_MAX_REGIONS;
 }
 
+bool seen_layout_takes(uint32_t hashes)
+{
+    struct seen_layout l;
+    return shape_of(hashes, &l);
+}
+
 static uint64_t layout_lines(const struct seen_layout *l)
 {
     return l->count * l->regions;

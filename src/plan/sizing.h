@@ -29,6 +29,8 @@ uint32_t seen_hash_bits_for(double n, double p, const seen_spec *spec);
 /* The chance that a new key agrees with one of n in its whole hash: part of
  * every rate, and nothing that more bits can cure. */
 double seen_hash_fpp(double n, uint32_t hash_bits);
+#define SEEN_BEYOND_HASHES                                                     \
+    "fpp is below what a 128-bit hash can keep (items x 2^-117)"
 
 /* seen_items_from_fill() for a planned filter, rounded. */
 uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set);
@@ -42,6 +44,9 @@ double seen_bits_for(double n, double p, uint32_t *k);
 
 /* Most keys that m bits hold at rate p; k = 0 leaves k open. */
 double seen_capacity_for(double m, double p, uint32_t *k);
+
+/* Can lines hold keys of so many bits? 1, 2, 4, or a multiple of 8. */
+bool seen_layout_takes(uint32_t hashes);
 
 /* The same three for lines: smallest layout, best layout of given lines, and
  * most keys. Each is false if nothing fits; hashes 0 leaves k open. */

@@ -104,6 +104,20 @@ static void a_key_counts_as_often_as_it_was_added(void **state)
 }
 
 /* Random adds and removes of few keys against plain counters. */
+static void building_from_repeated_keys_keeps_one_of_each(void **state)
+{
+    (void)state;
+    seen_key keys[600];
+    for (size_t i = 0; i < 600; i++)
+        keys[i] = (seen_key){i < 300 ? "again" : "and again", i < 300 ? 5 : 9};
+    seen_filter *f = NULL;
+    seen_spec spec = {.kind = SEEN_CUCKOO, .fpp = 0.001};
+    assert_int_equal(seen_build(&f, &spec, keys, 600), SEEN_OK);
+    assert_int_equal(seen_count(f, "again", 5), 1);
+    assert_int_equal(seen_count(f, "and again", 9), 1);
+    seen_free(f);
+}
+
 static void counts_agree_with_a_model(void **state)
 {
     (void)state;
@@ -208,6 +222,7 @@ int main(void)
         cmocka_unit_test(full_means_at_least_94_percent_and_nothing_lost),
         cmocka_unit_test(removed_keys_are_gone_and_others_stay),
         cmocka_unit_test(a_key_counts_as_often_as_it_was_added),
+        cmocka_unit_test(building_from_repeated_keys_keeps_one_of_each),
         cmocka_unit_test(counts_agree_with_a_model),
         cmocka_unit_test(the_rate_is_what_the_load_predicts),
         cmocka_unit_test(thirteen_bits_make_a_thousandth),

@@ -960,6 +960,11 @@ static void redisbloom_grows_as_far_as_its_limit(void **state)
     for (; n < 100000 && s == SEEN_OK; n++)
         s = seen_add_u64(f, n);
     assert_int_equal(s, SEEN_FULL);
+    for (int was = 0; was < 2; was++) {
+        bool before = was;
+        assert_int_equal(seen_visit(f, "one more", 8, &before), SEEN_FULL);
+        assert_int_equal(before, was);
+    }
     seen_info info;
     seen_info_of(f, &info);
     assert_true(info.links > 3 && info.bytes <= 40000);

@@ -338,6 +338,9 @@ static void impossible_rates_are_refused(void **state)
                 SEEN_INVALID, "fpp");
         refused((seen_spec){.items = 1, .fpp = 5e-324, .kind = bits_kinds[i]},
                 SEEN_INVALID, "fpp");
+        refused(
+            (seen_spec){.bits = 1 << 26, .fpp = 1e-35, .kind = bits_kinds[i]},
+            SEEN_INVALID, "fpp");
     }
     refused((seen_spec){.items = 1000, .fpp = 1e-300, .kind = SEEN_SET},
             SEEN_INVALID, "fpp");

@@ -1,9 +1,13 @@
 /* test_set.c - the growing set: growth, collisions at the edge, set algebra. */
 #include "seen.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
 #include "helpers/model.h"
+
+#include <stdlib.h>
 
 static seen_filter *new_set(uint64_t expected, const seen_allocator *a)
 {
@@ -277,6 +281,36 @@ static void sets_of_different_sizes_intersect(void **state)
     }
 }
 
+/* The header of a view says what it likes. */
+static void
+a_view_that_lies_about_its_items_is_merged_whole_or_not(void **state)
+{
+    (void)state;
+    seen_filter *f = new_set(0, NULL), *view = NULL;
+    test_add_members(f, 0, 5000);
+    size_t len;
+    assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
+    uint8_t *bytes = aligned_alloc(64, (len + 63) / 64 * 64);
+    assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
+    static const uint64_t lies[] = {0, 4999, 5001, UINT64_MAX};
+    for (size_t i = 0; i < 4; i++) {
+        seen_put_le64(bytes + 56, lies[i]);
+        seen_put_le32(bytes + 252, seen_crc32c(0, bytes, 252));
+        if (seen_view(&view, bytes, len, NULL) != SEEN_OK) continue;
+        seen_filter *into =
+            test_filter((seen_spec){.kind = SEEN_SET, .limit = 1 << 14});
+        test_add_members(into, 7000, 10);
+        uint64_t size = info_of(into).bytes;
+        assert_int_equal(seen_merge(into, view, SEEN_UNION), SEEN_FULL);
+        assert_int_equal(info_of(into).items, 10);
+        assert_int_equal(info_of(into).bytes, size);
+        seen_free(into);
+        seen_free(view);
+    }
+    free(bytes);
+    seen_free(f);
+}
+
 static void a_grown_set_is_copied_whole(void **state)
 {
     (void)state;
@@ -326,6 +360,8 @@ int main(void)
         cmocka_unit_test(hi_does_not_matter),
         cmocka_unit_test(sets_of_different_sizes_unite),
         cmocka_unit_test(sets_of_different_sizes_intersect),
+        cmocka_unit_test(
+            a_view_that_lies_about_its_items_is_merged_whole_or_not),
         cmocka_unit_test(a_grown_set_is_copied_whole),
         cmocka_unit_test(size_is_no_part_of_equality),
     };
