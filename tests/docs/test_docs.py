@@ -116,12 +116,18 @@ def console(shell, server, start, lines):
 
 def program(directory, number, lines):
     global tried
+    leveldb = []
+    if "#include <seen_leveldb.h>" in lines:
+        leveldb = [os.path.join(libraries, "libseen_leveldb.a"), "-lleveldb"]
+        if not os.path.exists(leveldb[0]):
+            print("%s:%d: left out: built without LevelDB" % (os.path.basename(document), number))
+            return
     tried += 1
     path = os.path.join(directory, "block%d" % number)
     with open(path + ".c", "w") as f:
         f.write("\n".join(lines))
     build = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(source, "include"),
-             "-o", path, path + ".c", os.path.join(libraries, "libseen_store.a"),
+             "-o", path, path + ".c", *leveldb, os.path.join(libraries, "libseen_store.a"),
              os.path.join(libraries, "libseen.a"), "-llmdb", "-lhiredis", "-lm", "-pthread"]
     for command in (build, [path]):
         done = subprocess.run(command, cwd=directory, text=True, stdout=subprocess.PIPE,
