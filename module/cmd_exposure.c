@@ -23,6 +23,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "exposure.h"
+#include "object.h"
 #include "reply.h"
 
 #include <string.h>
@@ -243,17 +244,21 @@ int xp_check(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         q.policy->x, exposure_record(e), q.now, keys, q.n, answers);
     if (status == SEEN_OK) {
         RedisModule_ReplyWithArray(ctx, (long)q.n);
-        for (size_t i = 0; i < q.n; i++) {
+        for (size_t i = 0; i < q.n; i++)
             reply_bool(ctx, answers[i]);
-            statistics.hits += answers[i];
-        }
-        statistics.checks += q.n;
+        count_answers(answers, q.n);
     }
     RedisModule_Free(answers);
     keys_done(keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
+}
+
+static void count_asked(size_t n, size_t fresh)
+{
+    statistics.checks += n;
+    statistics.hits += n - fresh;
 }
 
 static void reply_items(RedisModuleCtx *ctx, const seen_key *keys, size_t n)
@@ -278,8 +283,7 @@ int xp_fresh(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     seen_status status = seen_exposure_fresh(q.policy->x, exposure_record(e),
                                              q.now, keys, q.n, &fresh);
     if (status == SEEN_OK) {
-        statistics.checks += q.n;
-        statistics.hits += q.n - fresh;
+        count_asked(q.n, fresh);
         reply_items(ctx, keys, fresh < q.most ? fresh : q.most);
     }
     keys_done(keys, few);
@@ -343,6 +347,12 @@ int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return RedisModule_ReplyWithLongLong(ctx, new);
 }
 
+static void count_taken(size_t asked, size_t taken)
+{
+    count_asked(asked, taken);
+    statistics.adds += taken;
+}
+
 int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
@@ -362,19 +372,22 @@ int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
                            q.most, &taken, &record);
     if (status == SEEN_OK && taken)
         status = store(key, e, record, own_of(&q), &changed);
-    if (status == SEEN_OK) reply_items(ctx, keys, taken);
-    if (changed) { /* the taken ones among the arguments, in their order */
-        RedisModuleString **items = RedisModule_Alloc(taken * sizeof *items);
-        for (size_t i = 0, j = 0; j < taken; i++)
-            if (key_of(q.items[i]).data == keys[j].data)
-                items[j++] = q.items[i];
-        replicate_mark(ctx, argv[1], &q, items, taken);
+    if (status == SEEN_OK) { /* the taken ones among the arguments */
+        RedisModuleString **items =
+            RedisModule_Alloc((taken + 1) * sizeof *items);
+        size_t asked = 0;
+        for (size_t j = 0; j < taken; asked++)
+            if (key_of(q.items[asked]).data == keys[j].data)
+                items[j++] = q.items[asked];
+        reply_items(ctx, keys, taken);
+        count_taken(taken < q.most ? q.n : asked, taken);
+        if (changed) replicate_mark(ctx, argv[1], &q, items, taken);
         RedisModule_Free(items);
+    }
+    if (changed) {
         live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
-        statistics.adds += taken;
     }
-    statistics.checks += q.n;
     keys_done(keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
@@ -417,15 +430,22 @@ static bool read_packed(RedisModuleCtx *ctx, struct request *q,
     return true;
 }
 
+/* Where the n-th key stands among the ids, counted from 1; 0 for the 0th. */
+static size_t place_of(const struct packed *p, size_t n)
+{
+    if (n == 0) return 0;
+    const uint8_t *at = p->keys[n - 1].data;
+    return (size_t)(at - p->bytes) / p->width + 1;
+}
+
 /* Bit i, as GETBIT numbers them: id i is among the first `n` keys. */
 static void reply_bits(RedisModuleCtx *ctx, const struct packed *p, size_t n)
 {
     size_t len = (p->n + 7) / 8;
     uint8_t few[FEW / 8], *bits = p->n <= FEW ? few : RedisModule_Alloc(len);
     memset(bits, 0, len);
-    for (size_t i = 0; i < n; i++) {
-        size_t at =
-            (size_t)((const uint8_t *)p->keys[i].data - p->bytes) / p->width;
+    for (size_t i = 1; i <= n; i++) {
+        size_t at = place_of(p, i) - 1;
         bits[at / 8] |= (uint8_t)(0x80 >> at % 8);
     }
     RedisModule_ReplyWithStringBuffer(ctx, (const char *)bits, len);
@@ -450,8 +470,7 @@ int xp_freshp(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         status = seen_exposure_fresh(q.policy->x, exposure_record(e), q.now,
                                      p.keys, p.n, &fresh);
     if (!refused && status == SEEN_OK) {
-        statistics.checks += p.n;
-        statistics.hits += p.n - fresh;
+        count_asked(p.n, fresh);
         reply_bits(ctx, &p, fresh < q.most ? fresh : q.most);
     }
     keys_done(p.keys, few);
@@ -514,13 +533,17 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
     for (size_t i = 0; status == SEEN_OK && fresh && i < p.n; i++)
         new += fresh[i];
     if (fresh) RedisModule_Free(fresh);
-    if (status == SEEN_OK && take) reply_bits(ctx, &p, taken);
-    if (status == SEEN_OK && !take) RedisModule_ReplyWithLongLong(ctx, new);
+    if (status == SEEN_OK && take) {
+        reply_bits(ctx, &p, taken);
+        count_taken(taken < q.most ? p.n : place_of(&p, taken), taken);
+    } else if (status == SEEN_OK) {
+        RedisModule_ReplyWithLongLong(ctx, new);
+        statistics.adds += p.n;
+    }
     if (changed) {
         replicate_packed(ctx, argv[1], &q, &p, taken);
         live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
-        statistics.adds += taken;
     }
     keys_done(p.keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);

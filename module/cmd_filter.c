@@ -354,7 +354,6 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         ask_foreign(o, items, n, answers);
     else
         ask_hashed(o, items, n, answers);
-    count_answers(answers, n);
 }
 
 int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -370,9 +369,8 @@ int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     } else if (o) {
         seen_key item = key_of(argv[2]);
         answer = seen_maybe(o->filter[0], item.data, item.len);
-        statistics.checks++;
-        statistics.hits += answer;
     }
+    count_answers(&answer, 1);
     if (key) RedisModule_CloseKey(key);
     return reply_bool(ctx, answer);
 }
