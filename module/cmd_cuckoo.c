@@ -53,7 +53,7 @@ static seen_spec spec_of(const struct params *p)
 
 struct wish {
     struct params params;
-    bool capacity, secret, no_create;
+    bool secret, no_create;
     RedisModuleString **items;
     size_t n;
 };
@@ -109,7 +109,6 @@ static const char *read_capacity(const RedisModuleString *s, struct wish *w)
     const char *problem =
         read_number(s, 1, (long long)1 << 62, "Bad capacity", &n);
     w->params.capacity = (uint64_t)n;
-    w->capacity = true;
     return problem;
 }
 
