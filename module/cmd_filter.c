@@ -670,6 +670,12 @@ static int reply_expansion(RedisModuleCtx *ctx, const struct object *o,
 }
 
 /* Of another system: its own, where its bytes say it. */
+/* In seconds, which need not be whole. */
+static int reply_window(RedisModuleCtx *ctx, const struct object *o)
+{
+    return RedisModule_ReplyWithDouble(ctx, (double)o->params.window_ms / 1000);
+}
+
 static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
 {
     seen_info info = {.fpp = o->params.error};
@@ -710,8 +716,6 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
         value = size->layers;
     else if (is_word(field, "ITEMS"))
         value = size->items;
-    else if (is_word(field, "WINDOW"))
-        value = o->params.window_ms / 1000;
     else if (is_word(field, "GENERATIONS"))
         value = o->params.generations;
     else if (is_word(field, "ALLOWED"))
@@ -719,10 +723,11 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
     else if (is_word(field, "KEYED"))
         value = o->params.keyed;
     else if (is_word(field, "EXPANSION") || is_word(field, "ERROR") ||
-             is_word(field, "DIALECT")) {
+             is_word(field, "DIALECT") || is_word(field, "WINDOW")) {
         RedisModule_ReplyWithArray(ctx, 1);
         return is_word(field, "ERROR")     ? reply_rate(ctx, o)
                : is_word(field, "DIALECT") ? reply_dialect(ctx, size)
+               : is_word(field, "WINDOW")  ? reply_window(ctx, o)
                                            : reply_expansion(ctx, o, size);
     } else
         return RedisModule_ReplyWithError(ctx, "ERR Invalid information value");
