@@ -53,7 +53,7 @@ static seen_spec spec_of(const struct params *p)
 
 struct wish {
     struct params params;
-    bool capacity, secret, no_create;
+    bool secret, no_create;
     RedisModuleString **items;
     size_t n;
 };
@@ -109,7 +109,6 @@ static const char *read_capacity(const RedisModuleString *s, struct wish *w)
     const char *problem =
         read_number(s, 1, (long long)1 << 62, "Bad capacity", &n);
     w->params.capacity = (uint64_t)n;
-    w->capacity = true;
     return problem;
 }
 
@@ -204,7 +203,6 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         ask_foreign(o, items, n, answers);
     else
         ask_chain(o, items, n, answers);
-    count_answers(answers, n);
 }
 
 int cf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -234,7 +232,9 @@ int cf_count(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct object *o = object_open(ctx, &cuckoo_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
     if (refused) return REDISMODULE_OK;
-    RedisModule_ReplyWithLongLong(ctx, o ? (long long)count(o, argv[2]) : 0);
+    uint64_t times = o ? count(o, argv[2]) : 0;
+    count_answers(&(bool){times > 0}, 1);
+    RedisModule_ReplyWithLongLong(ctx, (long long)times);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }
@@ -304,6 +304,7 @@ static int insert(RedisModuleCtx *ctx, RedisModuleString *name, struct wish *w,
     for (size_t i = 0; i < w->n; i++) {
         bool there = false;
         if (nx) ask(o, w->items + i, 1, &there);
+        if (nx) count_answers(&there, 1);
         seen_status status = there ? SEEN_OK : add(o, w->items[i]);
         if (!there && status == SEEN_OK) added[n++] = w->items[i];
         if (many)

@@ -8,6 +8,12 @@
  * nothing: what has aged out is left out of the answer, and leaves the record
  * with the next write.
  *
+ * Policy. A mark with a POLICY makes that the user's own: it is kept with the
+ * record and holds for all commands that name none. A user without one follows
+ * the default of the server, and goes on doing so when the default changes: what
+ * is replicated of his marks says UNDER instead of POLICY, which has the numbers
+ * and keeps none. POLICY default makes a user follow it again.
+ *
  * Expiry. The key lives as long as its newest mark, its ttl. Telling the replicas
  * so with each mark would double what they are sent; so the key is given a
  * sixteenth of the ttl more than it needs, and is told again only when that has
@@ -17,6 +23,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "exposure.h"
+#include "object.h"
 #include "reply.h"
 
 #include <string.h>
@@ -29,11 +36,13 @@
 enum {
     WITH_LIMIT = 1,
     WITH_COUNT = 2,
-    WITH_TIME = 4
+    WITH_TIME = 4,
+    WITH_UNDER = 8
 };
 
 struct request {
-    struct policy *policy;
+    struct policy *policy; /* NULL until the key is open: that of the user */
+    bool own;              /* the user's, not the server's default */
     uint64_t now;
     size_t most; /* LIMIT or COUNT */
     RedisModuleString **items;
@@ -45,9 +54,11 @@ static bool read_option(RedisModuleString *word, RedisModuleString *value,
                         unsigned with, struct request *q, const char **problem)
 {
     long long number;
-    if (is_word(word, "POLICY")) {
+    bool own = is_word(word, "POLICY");
+    if (own || (with & WITH_UNDER && is_word(word, "UNDER"))) {
         seen_key text = key_of(value);
         q->policy = policy_find(text.data, text.len, problem);
+        q->own = own && !(text.len == 7 && !memcmp(text.data, "default", 7));
     } else if (with & WITH_TIME && is_word(word, "AT")) {
         if (to_number(value, 0, MOST_TIME, &number))
             q->now = (uint64_t)number;
@@ -76,10 +87,10 @@ static bool read_request(RedisModuleCtx *ctx, RedisModuleString **argv,
     while (!problem && i + 1 < argc &&
            read_option(argv[i], argv[i + 1], with, q, &problem))
         i += 2;
-    if (!problem && i < argc && is_word(argv[i], "ITEMS")) i++;
+    if (!problem && i < argc && is_word(argv[i], "ITEMS") && ++i == argc)
+        problem = "ERR expected at least one item behind ITEMS";
     if (!problem && with & WITH_COUNT && q->most == SIZE_MAX)
         problem = "ERR expected COUNT and a number behind the key";
-    if (!problem && !q->policy) q->policy = policy_find("default", 7, &problem);
     if (problem) {
         RedisModule_ReplyWithError(ctx, problem);
         return false;
@@ -105,8 +116,8 @@ static void keys_done(seen_key *keys, seen_key few[FEW])
 
 /* ---- Keys --------------------------------------------------------------- */
 
-static struct exposure *open(RedisModuleCtx *ctx, RedisModuleString *name,
-                             int mode, RedisModuleKey **key, bool *refused)
+static struct exposure *open_key(RedisModuleCtx *ctx, RedisModuleString *name,
+                                 int mode, RedisModuleKey **key, bool *refused)
 {
     *refused = false;
     *key = RedisModule_OpenKey(ctx, name, mode);
@@ -120,6 +131,31 @@ static struct exposure *open(RedisModuleCtx *ctx, RedisModuleString *name,
     return NULL;
 }
 
+/* The policy of a user: his own, or the default. */
+static seen_policy policy_of_user(const struct exposure *e, bool *own)
+{
+    seen_policy policy;
+    *own = exposure_own(e, &policy);
+    return *own ? policy : policy_at(0)->policy;
+}
+
+/* The same, and where the request names no policy it gets that of the user. */
+static struct exposure *open(RedisModuleCtx *ctx, RedisModuleString *name,
+                             int mode, RedisModuleKey **key, bool *refused,
+                             struct request *q)
+{
+    const char *problem;
+    struct exposure *e = open_key(ctx, name, mode, key, refused);
+    if (*refused || q->policy) return e;
+    seen_policy policy = policy_of_user(e, &q->own);
+    q->policy = policy_of(&policy, &problem);
+    if (q->policy) return e;
+    if (*key) RedisModule_CloseKey(*key);
+    RedisModule_ReplyWithError(ctx, problem);
+    *refused = true;
+    return NULL;
+}
+
 static int fail(RedisModuleCtx *ctx, RedisModuleKey *key, seen_status status)
 {
     if (key) RedisModule_CloseKey(key);
@@ -129,19 +165,23 @@ static int fail(RedisModuleCtx *ctx, RedisModuleKey *key, seen_status status)
     return reply_status(ctx, status);
 }
 
-/* The record of a key becomes this one. *changed: it was another. */
+/* Record and policy of a key become these. *changed: one of them was another. */
 static seen_status store(RedisModuleKey *key, struct exposure *old,
-                         seen_record record, bool *changed)
+                         seen_record record, const seen_policy *own,
+                         bool *changed)
 {
     seen_record was = exposure_record(old);
+    seen_policy before_own;
+    bool had = exposure_own(old, &before_own);
     *changed = was.len != record.len ||
-               (was.len && memcmp(was.data, record.data, was.len) != 0);
+               (was.len && memcmp(was.data, record.data, was.len) != 0) ||
+               had != (own != NULL) || (own && !policy_same(own, &before_own));
     if (!*changed) return SEEN_OK;
     if (record.len == 0) {
         RedisModule_DeleteKey(key);
         return SEEN_OK;
     }
-    struct exposure *e = exposure_new(record);
+    struct exposure *e = exposure_new(record, own);
     if (!e) return SEEN_NOMEM;
     void *before = NULL;
     if (old)
@@ -152,16 +192,22 @@ static seen_status store(RedisModuleKey *key, struct exposure *old,
     return SEEN_OK;
 }
 
-/* Replicas and files are told when, they do not work it out. */
-static void live_until(RedisModuleCtx *ctx, RedisModuleKey *key,
-                       RedisModuleString *name, uint64_t newest, uint64_t ttl)
+/* The key, which has this record now, lives as long as its newest mark needs; a
+ * mark may have come with an older time. Replicas and files are told when, they
+ * do not work it out. */
+static void live(RedisModuleCtx *ctx, RedisModuleKey *key,
+                 RedisModuleString *name, const struct policy *policy)
 {
-    if (RedisModule_GetContextFlags(ctx) &
-        (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING))
+    seen_exposure_info info;
+    seen_record record = exposure_record(RedisModule_ModuleTypeGetValue(key));
+    if (RedisModule_GetContextFlags(ctx) & (REDISMODULE_CTX_FLAGS_REPLICATED |
+                                            REDISMODULE_CTX_FLAGS_LOADING) ||
+        seen_exposure_info_of(policy->x, record, 0, &info) != SEEN_OK)
         return;
+    uint64_t ttl = policy->policy.ttl;
     long long now = RedisModule_Milliseconds();
     long long left = RedisModule_GetExpire(key);
-    long long needed = (long long)(newest + ttl) + 1;
+    long long needed = (long long)(info.newest + ttl) + 1;
     if (left != REDISMODULE_NO_EXPIRE && now + left >= needed) return;
     long long when = needed + (long long)(ttl / 16);
     if (RedisModule_SetAbsExpire)
@@ -189,7 +235,8 @@ int xp_check(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (argc < 3) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, 0, &q)) return REDISMODULE_OK;
     if (q.n == 0) return RedisModule_WrongArity(ctx);
-    struct exposure *e = open(ctx, argv[1], REDISMODULE_READ, &key, &refused);
+    struct exposure *e =
+        open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     bool *answers = RedisModule_Alloc(q.n);
@@ -197,17 +244,21 @@ int xp_check(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         q.policy->x, exposure_record(e), q.now, keys, q.n, answers);
     if (status == SEEN_OK) {
         RedisModule_ReplyWithArray(ctx, (long)q.n);
-        for (size_t i = 0; i < q.n; i++) {
+        for (size_t i = 0; i < q.n; i++)
             reply_bool(ctx, answers[i]);
-            statistics.hits += answers[i];
-        }
-        statistics.checks += q.n;
+        count_answers(answers, q.n);
     }
     RedisModule_Free(answers);
     keys_done(keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
+}
+
+static void count_asked(size_t n, size_t fresh)
+{
+    statistics.checks += n;
+    statistics.hits += n - fresh;
 }
 
 static void reply_items(RedisModuleCtx *ctx, const seen_key *keys, size_t n)
@@ -225,14 +276,14 @@ int xp_fresh(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     size_t fresh;
     if (argc < 3) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, WITH_LIMIT, &q)) return REDISMODULE_OK;
-    struct exposure *e = open(ctx, argv[1], REDISMODULE_READ, &key, &refused);
+    struct exposure *e =
+        open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     seen_status status = seen_exposure_fresh(q.policy->x, exposure_record(e),
                                              q.now, keys, q.n, &fresh);
     if (status == SEEN_OK) {
-        statistics.checks += q.n;
-        statistics.hits += q.n - fresh;
+        count_asked(q.n, fresh);
         reply_items(ctx, keys, fresh < q.most ? fresh : q.most);
     }
     keys_done(keys, few);
@@ -243,13 +294,23 @@ int xp_fresh(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 /* ---- SEEN.MARK, SEEN.TAKE ----------------------------------------------- */
 
+static const seen_policy *own_of(const struct request *q)
+{
+    return q->own ? &q->policy->policy : NULL;
+}
+
+static const char *word_of(const struct request *q)
+{
+    return q->own ? "POLICY" : "UNDER";
+}
+
 static void replicate_mark(RedisModuleCtx *ctx, RedisModuleString *name,
                            const struct request *q, RedisModuleString **items,
                            size_t n)
 {
     RedisModule_Replicate(ctx, "SEEN.MARK", "sclcccv", name, "AT",
-                          (long long)q->now, "POLICY", q->policy->text, "ITEMS",
-                          items, n);
+                          (long long)q->now, word_of(q), q->policy->text,
+                          "ITEMS", items, n);
 }
 
 int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -259,17 +320,18 @@ int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct request q;
     seen_record record;
     if (argc < 3) return RedisModule_WrongArity(ctx);
-    if (!read_request(ctx, argv, argc, WITH_TIME, &q)) return REDISMODULE_OK;
+    if (!read_request(ctx, argv, argc, WITH_TIME | WITH_UNDER, &q))
+        return REDISMODULE_OK;
     if (q.n == 0) return RedisModule_WrongArity(ctx);
     struct exposure *e = open(
-        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     bool *fresh = RedisModule_Alloc(q.n);
     long long new = 0;
     seen_status status = seen_exposure_mark(q.policy->x, exposure_record(e),
                                             q.now, keys, q.n, fresh, &record);
-    if (status == SEEN_OK) status = store(key, e, record, &changed);
+    if (status == SEEN_OK) status = store(key, e, record, own_of(&q), &changed);
     for (size_t i = 0; status == SEEN_OK && i < q.n; i++)
         new += fresh[i];
     RedisModule_Free(fresh);
@@ -277,12 +339,18 @@ int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (changed) {
         replicate_mark(ctx, argv[1], &q, q.items, q.n);
-        live_until(ctx, key, argv[1], q.now, q.policy->policy.ttl);
+        live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
     }
     statistics.adds += q.n;
     RedisModule_CloseKey(key);
     return RedisModule_ReplyWithLongLong(ctx, new);
+}
+
+static void count_taken(size_t asked, size_t taken)
+{
+    count_asked(asked, taken);
+    statistics.adds += taken;
 }
 
 int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -296,26 +364,30 @@ int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (!read_request(ctx, argv, argc, WITH_COUNT | WITH_TIME, &q))
         return REDISMODULE_OK;
     struct exposure *e = open(
-        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     seen_status status =
         seen_exposure_take(q.policy->x, exposure_record(e), q.now, keys, q.n,
                            q.most, &taken, &record);
-    if (status == SEEN_OK && taken) status = store(key, e, record, &changed);
-    if (status == SEEN_OK) reply_items(ctx, keys, taken);
-    if (changed) { /* the taken ones among the arguments, in their order */
-        RedisModuleString **items = RedisModule_Alloc(taken * sizeof *items);
-        for (size_t i = 0, j = 0; j < taken; i++)
-            if (key_of(q.items[i]).data == keys[j].data)
-                items[j++] = q.items[i];
-        replicate_mark(ctx, argv[1], &q, items, taken);
+    if (status == SEEN_OK && taken)
+        status = store(key, e, record, own_of(&q), &changed);
+    if (status == SEEN_OK) { /* the taken ones among the arguments */
+        RedisModuleString **items =
+            RedisModule_Alloc((taken + 1) * sizeof *items);
+        size_t asked = 0;
+        for (size_t j = 0; j < taken; asked++)
+            if (key_of(q.items[asked]).data == keys[j].data)
+                items[j++] = q.items[asked];
+        reply_items(ctx, keys, taken);
+        count_taken(taken < q.most ? q.n : asked, taken);
+        if (changed) replicate_mark(ctx, argv[1], &q, items, taken);
         RedisModule_Free(items);
-        live_until(ctx, key, argv[1], q.now, q.policy->policy.ttl);
-        changed_key(ctx, argv[1], "seen.mark");
-        statistics.adds += taken;
     }
-    statistics.checks += q.n;
+    if (changed) {
+        live(ctx, key, argv[1], q.policy);
+        changed_key(ctx, argv[1], "seen.mark");
+    }
     keys_done(keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
@@ -358,15 +430,22 @@ static bool read_packed(RedisModuleCtx *ctx, struct request *q,
     return true;
 }
 
+/* Where the n-th key stands among the ids, counted from 1; 0 for the 0th. */
+static size_t place_of(const struct packed *p, size_t n)
+{
+    if (n == 0) return 0;
+    const uint8_t *at = p->keys[n - 1].data;
+    return (size_t)(at - p->bytes) / p->width + 1;
+}
+
 /* Bit i, as GETBIT numbers them: id i is among the first `n` keys. */
 static void reply_bits(RedisModuleCtx *ctx, const struct packed *p, size_t n)
 {
     size_t len = (p->n + 7) / 8;
     uint8_t few[FEW / 8], *bits = p->n <= FEW ? few : RedisModule_Alloc(len);
     memset(bits, 0, len);
-    for (size_t i = 0; i < n; i++) {
-        size_t at =
-            (size_t)((const uint8_t *)p->keys[i].data - p->bytes) / p->width;
+    for (size_t i = 1; i <= n; i++) {
+        size_t at = place_of(p, i) - 1;
         bits[at / 8] |= (uint8_t)(0x80 >> at % 8);
     }
     RedisModule_ReplyWithStringBuffer(ctx, (const char *)bits, len);
@@ -384,14 +463,14 @@ int xp_freshp(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (argc < 4) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, WITH_LIMIT, &q)) return REDISMODULE_OK;
     if (!read_packed(ctx, &q, &p, few)) return REDISMODULE_OK;
-    struct exposure *e = open(ctx, argv[1], REDISMODULE_READ, &key, &refused);
+    struct exposure *e =
+        open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     seen_status status = SEEN_OK;
     if (!refused)
         status = seen_exposure_fresh(q.policy->x, exposure_record(e), q.now,
                                      p.keys, p.n, &fresh);
     if (!refused && status == SEEN_OK) {
-        statistics.checks += p.n;
-        statistics.hits += p.n - fresh;
+        count_asked(p.n, fresh);
         reply_bits(ctx, &p, fresh < q.most ? fresh : q.most);
     }
     keys_done(p.keys, few);
@@ -410,7 +489,7 @@ static void replicate_packed(RedisModuleCtx *ctx, RedisModuleString *name,
     for (size_t i = 0; i < n; i++)
         memcpy(ids + i * p->width, p->keys[i].data, p->width);
     RedisModule_Replicate(ctx, "SEEN.MARKP", "sclcclb", name, "AT",
-                          (long long)q->now, "POLICY", q->policy->text,
+                          (long long)q->now, word_of(q), q->policy->text,
                           (long long)p->width, ids, len);
     RedisModule_Free(ids);
 }
@@ -428,11 +507,12 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
     bool *fresh = NULL;
     size_t taken = 0;
     if (argc < 4) return RedisModule_WrongArity(ctx);
-    if (!read_request(ctx, argv, argc, (take ? WITH_COUNT : 0) | WITH_TIME, &q))
+    if (!read_request(ctx, argv, argc,
+                      (take ? WITH_COUNT : WITH_UNDER) | WITH_TIME, &q))
         return REDISMODULE_OK;
     if (!read_packed(ctx, &q, &p, few)) return REDISMODULE_OK;
     struct exposure *e = open(
-        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) {
         keys_done(p.keys, few);
         return REDISMODULE_OK;
@@ -447,18 +527,23 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
                                     p.keys, p.n, fresh, &record);
         taken = p.n;
     }
-    if (status == SEEN_OK && taken) status = store(key, e, record, &changed);
+    if (status == SEEN_OK && taken)
+        status = store(key, e, record, own_of(&q), &changed);
     long long new = 0;
     for (size_t i = 0; status == SEEN_OK && fresh && i < p.n; i++)
         new += fresh[i];
     if (fresh) RedisModule_Free(fresh);
-    if (status == SEEN_OK && take) reply_bits(ctx, &p, taken);
-    if (status == SEEN_OK && !take) RedisModule_ReplyWithLongLong(ctx, new);
+    if (status == SEEN_OK && take) {
+        reply_bits(ctx, &p, taken);
+        count_taken(taken < q.most ? p.n : place_of(&p, taken), taken);
+    } else if (status == SEEN_OK) {
+        RedisModule_ReplyWithLongLong(ctx, new);
+        statistics.adds += p.n;
+    }
     if (changed) {
         replicate_packed(ctx, argv[1], &q, &p, taken);
-        live_until(ctx, key, argv[1], q.now, q.policy->policy.ttl);
+        live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
-        statistics.adds += taken;
     }
     keys_done(p.keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
@@ -485,11 +570,12 @@ int xp_forget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     bool refused, changed = false;
     struct request q;
     seen_record record = {NULL, 0};
+    seen_policy policy;
     seen_status status = SEEN_OK;
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, WITH_TIME, &q)) return REDISMODULE_OK;
     struct exposure *e = open(
-        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
+        ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     if (e && q.n) {
         seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
@@ -497,7 +583,9 @@ int xp_forget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
                                       keys, q.n, &record);
         keys_done(keys, few);
     }
-    if (e && status == SEEN_OK) status = store(key, e, record, &changed);
+    if (e && status == SEEN_OK) /* the policy stays as it is */
+        status = store(key, e, record,
+                       exposure_own(e, &policy) ? &policy : NULL, &changed);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (changed) {
         if (q.n)
@@ -521,18 +609,16 @@ static seen_status put_record(RedisModuleCtx *ctx, RedisModuleKey *key,
                               const char *event)
 {
     bool changed;
-    seen_exposure_info info;
     /* The bytes first: storing may free them. */
     uint8_t *bytes = RedisModule_Alloc(ENVELOPE + record.len);
-    envelope_write(&q->policy->policy, bytes);
+    envelope_write(&q->policy->policy, q->own, bytes);
     if (record.len) memcpy(bytes + ENVELOPE, record.data, record.len);
     record.data = bytes + ENVELOPE;
-    seen_status status = store(key, old, record, &changed);
+    seen_status status = store(key, old, record, own_of(q), &changed);
     if (status == SEEN_OK && changed && record.len) {
         RedisModule_Replicate(ctx, "SEEN.IMPORT", "sbc", name, bytes,
                               ENVELOPE + record.len, "REPLACE");
-        if (seen_exposure_info_of(q->policy->x, record, 0, &info) == SEEN_OK)
-            live_until(ctx, key, name, info.newest, q->policy->policy.ttl);
+        live(ctx, key, name, q->policy);
     } else if (status == SEEN_OK && changed) {
         RedisModule_Replicate(ctx, "SEEN.FORGET", "s", name);
     }
@@ -549,24 +635,72 @@ static seen_record own(seen_record record)
     return (seen_record){copy, record.len};
 }
 
+/* So that nothing is lost that one of the records keeps: the most of each number.
+ * It is the user's own if one of them is. */
+static void widen(seen_policy *all, bool *own, const seen_policy *one,
+                  bool one_own)
+{
+    if (one->items > all->items) all->items = one->items;
+    if (one->generations > all->generations)
+        all->generations = one->generations;
+    if (all->fpp == 0 || one->fpp < all->fpp) all->fpp = one->fpp;
+    if (one->ttl > all->ttl) all->ttl = one->ttl;
+    *own |= one_own;
+}
+
+/* The policy of a union, which may be one that cannot be. */
+static bool take_policy(RedisModuleCtx *ctx, const seen_policy *all,
+                        struct request *q)
+{
+    const char *problem = seen_policy_problem(all);
+    if (problem)
+        reply_error(ctx, "ERR the policies do not go together: %s", problem);
+    else if ((q->policy = policy_of(all, &problem)))
+        return true;
+    else
+        RedisModule_ReplyWithError(ctx, problem);
+    return false;
+}
+
+/* The widest policy of those of these keys that are there; false: the reply has
+ * been given. */
+static bool widest(RedisModuleCtx *ctx, RedisModuleString **names, int n,
+                   struct request *q)
+{
+    seen_policy all = {0};
+    for (int i = 0; i < n; i++) {
+        RedisModuleKey *key;
+        bool refused, own;
+        const struct exposure *e =
+            open_key(ctx, names[i], REDISMODULE_READ, &key, &refused);
+        if (refused) return false;
+        seen_policy one = policy_of_user(e, &own);
+        if (e) widen(&all, &q->own, &one, own);
+        if (key) RedisModule_CloseKey(key);
+    }
+    if (!all.items) all = policy_at(0)->policy;
+    return take_policy(ctx, &all, q);
+}
+
 int xp_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused;
     struct request q;
     if (argc < 3) return RedisModule_WrongArity(ctx);
-    if (!read_request(ctx, argv, 2, 0, &q)) return REDISMODULE_OK;
-    struct exposure *e = open(
+    if (!read_request(ctx, argv, 2, 0, &q) ||
+        !widest(ctx, argv + 1, argc - 1, &q))
+        return REDISMODULE_OK;
+    struct exposure *e = open_key(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
     if (refused) return REDISMODULE_OK;
     seen_record all = own(exposure_record(e));
     seen_status status = SEEN_OK;
-    for (int i = 2; status == SEEN_OK && !refused && i < argc; i++) {
+    for (int i = 2; status == SEEN_OK && i < argc; i++) {
         RedisModuleKey *from_key;
         seen_record record;
-        struct exposure *from =
-            open(ctx, argv[i], REDISMODULE_READ, &from_key, &refused);
-        if (refused) break;
+        const struct exposure *from =
+            open_key(ctx, argv[i], REDISMODULE_READ, &from_key, &refused);
         status = seen_exposure_merge(q.policy->x, all, exposure_record(from),
                                      q.now, &record);
         if (from_key) RedisModule_CloseKey(from_key);
@@ -575,13 +709,9 @@ int xp_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         RedisModule_Free((void *)(uintptr_t)all.data);
         all = record;
     }
-    if (!refused && status == SEEN_OK)
+    if (status == SEEN_OK)
         status = put_record(ctx, key, argv[1], e, &q, all, "seen.merge");
     RedisModule_Free((void *)(uintptr_t)all.data);
-    if (refused) {
-        RedisModule_CloseKey(key);
-        return REDISMODULE_OK;
-    }
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
@@ -595,7 +725,8 @@ int xp_export(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, 0, &q)) return REDISMODULE_OK;
     if (q.n) return RedisModule_WrongArity(ctx);
-    struct exposure *e = open(ctx, argv[1], REDISMODULE_READ, &key, &refused);
+    struct exposure *e =
+        open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     if (!e) {
         if (key) RedisModule_CloseKey(key);
@@ -603,7 +734,7 @@ int xp_export(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     }
     size_t len = ENVELOPE + (size_t)e->len;
     uint8_t *bytes = RedisModule_Alloc(len);
-    envelope_write(&q.policy->policy, bytes);
+    envelope_write(&q.policy->policy, q.own, bytes);
     memcpy(bytes + ENVELOPE, e->record, e->len);
     RedisModule_ReplyWithStringBuffer(ctx, (const char *)bytes, len);
     RedisModule_Free(bytes);
@@ -614,20 +745,30 @@ int xp_export(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 int xp_import(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
-    bool refused;
+    bool refused, own;
     struct request q;
     seen_record record;
+    seen_policy all;
     if (argc != 3 && argc != 4) return RedisModule_WrongArity(ctx);
     if (argc == 4 && !is_word(argv[3], "REPLACE"))
         return RedisModule_ReplyWithError(ctx, "ERR expected REPLACE, or "
                                                "nothing, behind the bytes");
     if (!read_request(ctx, argv, 2, 0, &q)) return REDISMODULE_OK;
-    struct exposure *e = open(
+    struct exposure *e = open_key(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
     if (refused) return REDISMODULE_OK;
     seen_key bytes = key_of(argv[2]);
-    seen_status status = envelope_read(bytes.data, bytes.len, &record);
-    if (status == SEEN_OK && e && argc == 3)
+    seen_status status =
+        envelope_read(bytes.data, bytes.len, &record, &all, &q.own);
+    if (status != SEEN_OK) return fail(ctx, key, status);
+    bool unite = e && argc == 3;
+    seen_policy one = policy_of_user(e, &own);
+    if (unite) widen(&all, &q.own, &one, own);
+    if (!take_policy(ctx, &all, &q)) {
+        RedisModule_CloseKey(key);
+        return REDISMODULE_OK;
+    }
+    if (unite)
         status = seen_exposure_merge(q.policy->x, exposure_record(e), record,
                                      q.now, &record);
     if (status == SEEN_OK)
@@ -648,7 +789,8 @@ int xp_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, 0, &q)) return REDISMODULE_OK;
     if (q.n) return RedisModule_WrongArity(ctx);
-    struct exposure *e = open(ctx, argv[1], REDISMODULE_READ, &key, &refused);
+    struct exposure *e =
+        open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     if (!e) {
         if (key) RedisModule_CloseKey(key);
@@ -657,7 +799,7 @@ int xp_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     seen_status status =
         seen_exposure_info_of(q.policy->x, exposure_record(e), q.now, &info);
     if (status != SEEN_OK) return fail(ctx, key, status);
-    reply_map(ctx, 5);
+    reply_map(ctx, 6);
     reply_pair(ctx, "Items", info.items);
     reply_pair(ctx, "Bytes", info.bytes);
     reply_pair(ctx, "Newest", info.newest);
@@ -673,6 +815,8 @@ int xp_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         reply_pair(ctx, "First", g->first);
         reply_pair(ctx, "Newest", g->newest);
     }
+    RedisModule_ReplyWithSimpleString(ctx, "Policy");
+    RedisModule_ReplyWithSimpleString(ctx, q.own ? q.policy->text : "default");
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }

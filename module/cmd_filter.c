@@ -354,7 +354,6 @@ static void ask(const struct object *o, RedisModuleString **items, size_t n,
         ask_foreign(o, items, n, answers);
     else
         ask_hashed(o, items, n, answers);
-    count_answers(answers, n);
 }
 
 int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -370,9 +369,8 @@ int bf_exists(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     } else if (o) {
         seen_key item = key_of(argv[2]);
         answer = seen_maybe(o->filter[0], item.data, item.len);
-        statistics.checks++;
-        statistics.hits += answer;
     }
+    count_answers(&answer, 1);
     if (key) RedisModule_CloseKey(key);
     return reply_bool(ctx, answer);
 }
@@ -672,6 +670,12 @@ static int reply_expansion(RedisModuleCtx *ctx, const struct object *o,
 }
 
 /* Of another system: its own, where its bytes say it. */
+/* In seconds, which need not be whole. */
+static int reply_window(RedisModuleCtx *ctx, const struct object *o)
+{
+    return RedisModule_ReplyWithDouble(ctx, (double)o->params.window_ms / 1000);
+}
+
 static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
 {
     seen_info info = {.fpp = o->params.error};
@@ -712,8 +716,6 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
         value = size->layers;
     else if (is_word(field, "ITEMS"))
         value = size->items;
-    else if (is_word(field, "WINDOW"))
-        value = o->params.window_ms / 1000;
     else if (is_word(field, "GENERATIONS"))
         value = o->params.generations;
     else if (is_word(field, "ALLOWED"))
@@ -721,10 +723,11 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
     else if (is_word(field, "KEYED"))
         value = o->params.keyed;
     else if (is_word(field, "EXPANSION") || is_word(field, "ERROR") ||
-             is_word(field, "DIALECT")) {
+             is_word(field, "DIALECT") || is_word(field, "WINDOW")) {
         RedisModule_ReplyWithArray(ctx, 1);
         return is_word(field, "ERROR")     ? reply_rate(ctx, o)
                : is_word(field, "DIALECT") ? reply_dialect(ctx, size)
+               : is_word(field, "WINDOW")  ? reply_window(ctx, o)
                                            : reply_expansion(ctx, o, size);
     } else
         return RedisModule_ReplyWithError(ctx, "ERR Invalid information value");

@@ -15,6 +15,15 @@
 #include "commands.def"
 #undef COMMAND
 
+/*
+ * In items, of commands that were not refused:
+ *
+ *     adds     added or marked, whether they were new or not; not those that were
+ *              only asked about on the way (CF.ADDNX, SEEN.TAKE)
+ *     checks   asked about, also where there is no such key. SEEN.TAKE asks from
+ *              the first one until it has enough
+ *     hits     checks whose answer was "maybe"
+ */
 struct statistics {
     uint64_t adds, checks, hits;
 };

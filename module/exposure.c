@@ -9,7 +9,9 @@
 #include <string.h>
 
 #define VERSION  1
-#define ENCODING 1 /* of the data type: one string, the record */
+#define ENCODING 2 /* of the data type: record and policy */
+#define RECORD   1 /* the one before: the record alone */
+#define POLICY   18
 
 RedisModuleType *exposure_type;
 static atomic_uint_fast64_t exposures;
@@ -23,13 +25,39 @@ uint64_t exposure_count(void)
 
 /* ---- Life --------------------------------------------------------------- */
 
-struct exposure *exposure_new(seen_record record)
+static void put_policy(const seen_policy *p, uint8_t to[POLICY])
 {
-    if (record.len > UINT32_MAX) return NULL;
-    struct exposure *e = memory_take(sizeof *e + record.len);
+    put_le(to, p->items, 3);
+    put_le(to + 3, p->generations, 1);
+    put_le(to + 4, p->ttl, 6);
+    put_double(to + 10, p->fpp);
+}
+
+static seen_policy get_policy(const uint8_t from[POLICY])
+{
+    return (seen_policy){.items = (uint32_t)get_le(from, 3),
+                         .generations = (uint32_t)get_le(from + 3, 1),
+                         .ttl = get_le(from + 4, 6),
+                         .fpp = get_double(from + 10)};
+}
+
+/* From outside: every number is there, and in its range. */
+static bool policy_whole(const seen_policy *p)
+{
+    return p->items && p->generations && p->fpp > 0 && p->ttl &&
+           !seen_policy_problem(p);
+}
+
+struct exposure *exposure_new(seen_record record, const seen_policy *own)
+{
+    if (record.len > INT32_MAX) return NULL;
+    struct exposure *e =
+        memory_take(sizeof *e + record.len + (own ? POLICY : 0));
     if (!e) return NULL;
-    e->len = (uint32_t)record.len;
+    e->own = own != NULL;
+    e->len = (uint32_t)record.len & INT32_MAX;
     memcpy(e->record, record.data, record.len);
+    if (own) put_policy(own, e->record + record.len);
     exposures++;
     return e;
 }
@@ -39,6 +67,13 @@ void exposure_free(struct exposure *e)
     if (!e) return;
     exposures--;
     memory_give_back(e);
+}
+
+bool exposure_own(const struct exposure *e, seen_policy *own)
+{
+    if (!e || !e->own) return false;
+    *own = get_policy(e->record + e->len);
+    return true;
 }
 
 seen_status exposure_check(seen_record record)
@@ -74,29 +109,31 @@ static uint64_t secret_id(void)
     return id;
 }
 
-void envelope_write(const seen_policy *policy, uint8_t to[ENVELOPE])
+void envelope_write(const seen_policy *policy, bool own, uint8_t to[ENVELOPE])
 {
     memset(to, 0, ENVELOPE);
     memcpy(to, magic, 8);
     put_le(to + 8, VERSION, 4);
     put_le(to + 12, policy->items, 4);
     put_le(to + 16, policy->generations, 4);
+    put_le(to + 20, own, 4);
     put_double(to + 24, policy->fpp);
     put_le(to + 32, policy->ttl, 8);
     put_le(to + 40, secret_id(), 8);
 }
 
-seen_status envelope_read(const uint8_t *bytes, size_t len, seen_record *record)
+seen_status envelope_read(const uint8_t *bytes, size_t len, seen_record *record,
+                          seen_policy *policy, bool *own)
 {
     if (len < ENVELOPE || memcmp(bytes, magic, 8) != 0) return SEEN_CORRUPT;
     if (get_le(bytes + 8, 4) > VERSION) return SEEN_NEWER;
-    seen_policy policy = {.items = (uint32_t)get_le(bytes + 12, 4),
-                          .generations = (uint32_t)get_le(bytes + 16, 4),
-                          .fpp = get_double(bytes + 24),
-                          .ttl = get_le(bytes + 32, 8)};
-    if (get_le(bytes + 8, 4) != VERSION || get_le(bytes + 20, 4) != 0 ||
-        !policy.items || !policy.generations || !(policy.fpp > 0) ||
-        !policy.ttl || seen_policy_problem(&policy))
+    *policy = (seen_policy){.items = (uint32_t)get_le(bytes + 12, 4),
+                            .generations = (uint32_t)get_le(bytes + 16, 4),
+                            .fpp = get_double(bytes + 24),
+                            .ttl = get_le(bytes + 32, 8)};
+    *own = get_le(bytes + 20, 4) == 1;
+    if (get_le(bytes + 8, 4) != VERSION || get_le(bytes + 20, 4) > 1 ||
+        !policy_whole(policy))
         return SEEN_CORRUPT;
     if (get_le(bytes + 40, 8) != secret_id()) return SEEN_MISMATCH;
     *record = (seen_record){bytes + ENVELOPE, len - ENVELOPE};
@@ -109,25 +146,34 @@ static void rdb_save(RedisModuleIO *io, void *value)
 {
     const struct exposure *e = value;
     RedisModule_SaveStringBuffer(io, (const char *)e->record, e->len);
+    RedisModule_SaveStringBuffer(io, (const char *)e->record + e->len,
+                                 e->own ? POLICY : 0);
 }
 
 static void *rdb_load(RedisModuleIO *io, int encoding)
 {
-    size_t len = 0;
+    size_t len = 0, own_len = 0;
     struct exposure *e = NULL;
     seen_status status = SEEN_NEWER;
-    char *bytes = NULL;
-    if (encoding == ENCODING) {
+    seen_policy policy;
+    char *bytes = NULL, *own = NULL;
+    if (encoding == ENCODING || encoding == RECORD) {
         bytes = RedisModule_LoadStringBuffer(io, &len);
+        if (bytes && encoding == ENCODING)
+            own = RedisModule_LoadStringBuffer(io, &own_len);
         status = SEEN_CORRUPT;
     }
-    if (bytes && !RedisModule_IsIOError(io)) {
+    if (own && own_len == POLICY) policy = get_policy((const uint8_t *)own);
+    if (bytes && !RedisModule_IsIOError(io) &&
+        (own_len == 0 || (own_len == POLICY && policy_whole(&policy)))) {
         seen_record record = {bytes, len};
         status = exposure_check(record);
-        if (status == SEEN_OK) e = exposure_new(record);
+        if (status == SEEN_OK)
+            e = exposure_new(record, own_len ? &policy : NULL);
         if (status == SEEN_OK && !e) status = SEEN_NOMEM;
     }
     if (bytes) RedisModule_Free(bytes);
+    if (own) RedisModule_Free(own);
     if (status == SEEN_MISMATCH)
         RedisModule_LogIOError(io, "warning",
                                "seen: an exposure set of another secret: is "
@@ -142,10 +188,10 @@ static void *rdb_load(RedisModuleIO *io, int encoding)
 static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
 {
     const struct exposure *e = value;
-    const char *problem;
-    const struct policy *p = policy_find("default", 7, &problem);
+    seen_policy policy = policy_at(0)->policy; /* the default */
+    bool own = exposure_own(e, &policy);
     uint8_t *bytes = RedisModule_Alloc(ENVELOPE + (size_t)e->len);
-    envelope_write(&p->policy, bytes);
+    envelope_write(&policy, own, bytes);
     memcpy(bytes + ENVELOPE, e->record, e->len);
     RedisModule_EmitAOF(io, "SEEN.IMPORT", "sbc", key, bytes,
                         ENVELOPE + (size_t)e->len, "REPLACE");
@@ -160,7 +206,8 @@ static size_t mem_usage(const void *value)
 static void digest(RedisModuleDigest *d, void *value)
 {
     const struct exposure *e = value;
-    RedisModule_DigestAddStringBuffer(d, (const char *)e->record, e->len);
+    RedisModule_DigestAddStringBuffer(d, (const char *)e->record,
+                                      e->len + (e->own ? POLICY : 0));
     RedisModule_DigestEndSequence(d);
 }
 
@@ -181,7 +228,9 @@ static void *copy_value(RedisModuleString *from, RedisModuleString *to,
 {
     (void)from;
     (void)to;
-    return exposure_new(exposure_record(value));
+    seen_policy own;
+    return exposure_new(exposure_record(value),
+                        exposure_own(value, &own) ? &own : NULL);
 }
 
 static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key,

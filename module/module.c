@@ -53,6 +53,13 @@ static RedisModuleCommandKeySpec key_at(int first, int last, uint64_t flags)
                                        .find.range = {.last = last, .step = 1}};
 }
 
+/* As the server sorts its own commands by their flags. */
+static const char *categories(const struct command *c)
+{
+    if (strstr(c->flags, "admin")) return "seen admin dangerous";
+    return strstr(c->flags, "write") ? "seen write" : "seen read";
+}
+
 /* What COMMAND tells clients, where the server can hear it. */
 static void describe(RedisModuleCtx *ctx, const struct command *c)
 {
@@ -82,11 +89,8 @@ static void describe(RedisModuleCtx *ctx, const struct command *c)
                                        c->keys == KEY_NONE ? NULL : specs,
                                    .args = syntax_read(c->syntax)};
     RedisModule_SetCommandInfo(command, &info);
-    if (RedisModule_AddACLCategory && RedisModule_SetCommandACLCategories) {
-        bool writes = strstr(c->flags, "write") != NULL;
-        RedisModule_SetCommandACLCategories(command, writes ? "seen write"
-                                                            : "seen read");
-    }
+    if (RedisModule_AddACLCategory && RedisModule_SetCommandACLCategories)
+        RedisModule_SetCommandACLCategories(command, categories(c));
 }
 
 static int create_commands(RedisModuleCtx *ctx)

@@ -632,6 +632,7 @@ int object_exists(RedisModuleCtx *ctx, const struct family *family,
     for (int i = 2; i < argc; i += PIECE) {
         size_t n = argc - i < PIECE ? (size_t)(argc - i) : PIECE;
         if (o) ask(o, argv + i, n, answers);
+        count_answers(answers, n);
         for (size_t j = 0; j < n; j++)
             reply_bool(ctx, answers[j]);
     }

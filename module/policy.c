@@ -18,6 +18,9 @@ static size_t count;
 static uint64_t clock_;
 static uint64_t dropped; /* by policies that are gone */
 
+static const char FORM[] = "a policy: items=1000,generations=5,fpp=0.001,"
+                           "ttl=5d (units of ttl: ms s m h d w)";
+
 /* ---- Room to work in; belongs to no key ---------------------------------- */
 
 static void *take_room(void *context, size_t size)
@@ -70,20 +73,21 @@ static const char *read_number(const char *name, const char *value,
     else if (!strcmp(name, "ttl") && read_time(value, &p->ttl))
         ;
     else
-        return "a policy: items=1000,generations=5,fpp=0.001,ttl=5d (units of "
-               "ttl: ms s m h d w)";
+        return FORM;
     return NULL;
 }
 
-static const char *read_policy(const char *text, seen_policy *p)
+static const char *read_policy(const char *text, size_t len, seen_policy *p)
 {
     char copy[POLICY_TEXT], *rest = copy;
     *p = (seen_policy){.items = 1000,
                        .generations = 5,
                        .fpp = 0.001,
                        .ttl = (uint64_t)5 * 86400 * 1000};
-    if (strlen(text) >= sizeof copy) return "a policy of at most 127 letters";
-    strcpy(copy, text);
+    if (len >= sizeof copy) return "a policy of at most 127 letters";
+    if (memchr(text, 0, len)) return FORM;
+    memcpy(copy, text, len);
+    copy[len] = 0;
     while (rest) {
         char *part = rest, *comma = strchr(rest, ',');
         rest = comma ? comma + 1 : NULL;
@@ -93,7 +97,12 @@ static const char *read_policy(const char *text, seen_policy *p)
         const char *problem = read_number(part, equals ? equals + 1 : "", p);
         if (problem) return problem;
     }
-    return seen_policy_problem(p);
+    static char text_of_problem[96];
+    const char *problem = seen_policy_problem(p);
+    if (!problem) return NULL;
+    snprintf(text_of_problem, sizeof text_of_problem, "a policy where %s",
+             problem);
+    return text_of_problem;
 }
 
 /* ---- The table ---------------------------------------------------------- */
@@ -120,12 +129,9 @@ static struct policy *place(void)
 }
 
 /* In the place `p`, or in one of its own if that is NULL. */
-static struct policy *put(struct policy *p, const char *name, const char *text,
-                          const char **problem)
+static struct policy *put(struct policy *p, const char *name,
+                          const seen_policy *policy, const char **problem)
 {
-    seen_policy policy;
-    *problem = read_policy(text, &policy);
-    if (*problem) return NULL;
     if (!p && (!*name || !policy_at(MOST_NAMES - 1))) p = place();
     if (!p) {
         *problem = "fewer policies: 32 have names";
@@ -133,12 +139,12 @@ static struct policy *put(struct policy *p, const char *name, const char *text,
     }
     dropped += seen_exposure_dropped(p->x);
     seen_exposure_free(p->x);
-    *p = (struct policy){.policy = policy, .used = ++clock_};
+    *p = (struct policy){.policy = *policy, .used = ++clock_};
     snprintf(p->name, sizeof p->name, "%s", name);
     snprintf(p->text, sizeof p->text,
              "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64
              "ms",
-             policy.items, policy.generations, policy.fpp, policy.ttl);
+             policy->items, policy->generations, policy->fpp, policy->ttl);
     return p;
 }
 
@@ -154,42 +160,46 @@ static struct policy *ready(struct policy *p, const char **problem)
 
 const char *policy_set(const char *name, const char *text)
 {
-    const char *problem;
+    seen_policy policy;
     size_t len = strlen(name);
     if (len < 1 || len >= sizeof policies->name || strpbrk(name, "=, "))
         return "a name of 1 to 31 letters without = and comma";
-    return put(named(name, len), name, text, &problem) ? NULL : problem;
+    const char *problem = read_policy(text, strlen(text), &policy);
+    if (problem) return problem;
+    return put(named(name, len), name, &policy, &problem) ? NULL : problem;
 }
 
-static struct policy *with_numbers(const char *at, size_t len)
+bool policy_same(const seen_policy *a, const seen_policy *b)
+{
+    return a->items == b->items && a->generations == b->generations &&
+           a->fpp == b->fpp && a->ttl == b->ttl;
+}
+
+struct policy *policy_of(const seen_policy *numbers, const char **problem)
 {
     for (size_t i = 0; i < count; i++)
-        if (strlen(policies[i].text) == len &&
-            !memcmp(policies[i].text, at, len)) {
+        if (policy_same(&policies[i].policy, numbers)) {
             policies[i].used = ++clock_;
-            return &policies[i];
+            return ready(&policies[i], problem);
         }
-    return NULL;
+    struct policy *p = put(NULL, "", numbers, problem);
+    return p ? ready(p, problem) : NULL;
 }
 
 struct policy *policy_find(const char *at, size_t len, const char **problem)
 {
-    char text[POLICY_TEXT];
+    static char refusal[128];
+    seen_policy numbers;
     struct policy *p = named(at, len);
-    if (!p) p = with_numbers(at, len);
     if (p) return ready(p, problem);
     if (!memchr(at, '=', len)) {
         *problem = "ERR no policy has that name: see SEEN.POLICY";
         return NULL;
     }
-    if (len < sizeof text && !memchr(at, 0, len)) {
-        memcpy(text, at, len);
-        text[len] = 0;
-        p = put(NULL, "", text, problem);
-        if (p) return ready(p, problem);
-    }
-    *problem = "ERR expected a policy: items=1000,generations=5,fpp=0.001,"
-               "ttl=5d (units of ttl: ms s m h d w)";
+    const char *expected = read_policy(at, len, &numbers);
+    if (!expected) return policy_of(&numbers, problem);
+    snprintf(refusal, sizeof refusal, "ERR expected %s", expected);
+    *problem = refusal;
     return NULL;
 }
 

@@ -34,17 +34,13 @@ typedef struct RedisModuleCommand RedisModuleCommand;
 #define REDISMODULE_KEYTYPE_EMPTY 0
 #define REDISMODULE_NO_EXPIRE     (-1)
 
-/* ReplyWithArray, where the length is told at the end */
-#define REDISMODULE_POSTPONED_LEN (-1)
-
 /* GetContextFlags */
 #define REDISMODULE_CTX_FLAGS_SLAVE      (1 << 3)
 #define REDISMODULE_CTX_FLAGS_REPLICATED (1 << 12)
 #define REDISMODULE_CTX_FLAGS_LOADING    (1 << 13)
 
 /* NotifyKeyspaceEvent */
-#define REDISMODULE_NOTIFY_GENERIC (1 << 2)
-#define REDISMODULE_NOTIFY_MODULE  (1 << 13)
+#define REDISMODULE_NOTIFY_MODULE (1 << 13)
 
 /* SetModuleOptions */
 #define REDISMODULE_OPTIONS_HANDLE_IO_ERRORS           (1 << 0)

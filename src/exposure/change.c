@@ -276,16 +276,20 @@ static int compare(const struct seen_generation *a,
     return memcmp(a->run, b->run, (size_t)a->run_len);
 }
 
-/* All generations of both in order. */
+/* All generations of both in order; those of one call have the same time, and
+ * are in no order in their own record. */
 static uint32_t line_up(const struct seen_generations *a,
                         const struct seen_generations *b,
                         const struct seen_generation **out)
 {
-    uint32_t i = 0, k = 0, n = 0;
-    while (i < a->count || k < b->count) {
-        bool from_a = k == b->count ||
-                      (i < a->count && compare(&a->at[i], &b->at[k]) <= 0);
-        out[n++] = from_a ? &a->at[i++] : &b->at[k++];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->count + b->count; i++) {
+        const struct seen_generation *g =
+            i < a->count ? &a->at[i] : &b->at[i - a->count];
+        uint32_t k = n++;
+        for (; k > 0 && compare(g, out[k - 1]) < 0; k--)
+            out[k] = out[k - 1];
+        out[k] = g;
     }
     return n;
 }

@@ -6,7 +6,8 @@
  * A user is a key, P and his name (P is "seen:" unless told), and every call is
  * a SEEN.* command or two, many of them in one pipeline. The server keeps the
  * secret, removes old users by itself, and its clock counts: `now` is not sent,
- * so that clients need not agree about the time.
+ * so that clients need not agree about the time. A policy is sent if there is one;
+ * the server keeps it with the user for those who send none.
  *
  * Items of one width go packed, in one argument, and come back as bits. Others go
  * as arguments of their own; what comes back are some of them, in order.

@@ -362,5 +362,34 @@ def loading_options(module):
             server.__exit__(None, None, None)
 
 
+def strange_words(module):
+    """An error names the word that nobody knows, in one line, however it looks."""
+    with Server(module) as server:
+        r = server.client()
+        for word, told in (("FOO", "FOO"), ("a\r\nb\x00\x7f\t", "a??b???"), ("", ""),
+                           ("x" * 40, "x" * 40), ("y" * 41, "y" * 40 + "..."),
+                           ("z" * 100000, "z" * 40 + "...")):
+            for command in (("BF.RESERVE", "k", "0.01", "10", word, "1"),
+                            ("BF.INSERT", "k", word, "ITEMS", "a"),
+                            ("CF.RESERVE", "k", "10", word, "1"),
+                            ("CF.INSERT", "k", word, "ITEMS", "a")):
+                reply = r.many([command])[0]
+                true(isinstance(reply, Error), command[0])
+                same(str(reply), "ERR unknown argument received: " + told, command[0])
+        same(r("PING"), "PONG", "the replies after it are read as they are")
+        same(r("EXISTS", "k"), 0)
+
+
+def parts_of_seconds(module):
+    with Server(module) as server:
+        r, r3 = server.client(), server.client(3)
+        r("BF.RESERVE", "half", "0.01", "10", "WINDOW", "0.5")
+        r("BF.RESERVE", "hour", "0.01", "10", "WINDOW", "3600")
+        r("BF.RESERVE", "none", "0.01", "10")
+        same([r("BF.INFO", k, "WINDOW") for k in ("half", "hour", "none")],
+             [[b"0.5"], [b"3600"], [b"0"]])
+        same(r3("BF.INFO", "half", "WINDOW"), [0.5])
+
+
 run([documented_commands, resp3, errors, growth_and_fullness, windows, ttl_and_like,
-     merging, clearing_and_allowing, chunks, loading_options])
+     merging, clearing_and_allowing, chunks, loading_options, strange_words, parts_of_seconds])

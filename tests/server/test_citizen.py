@@ -124,6 +124,41 @@ def numbers_in_info(module):
         same(int(later["seen_adds"]) - int(now["seen_adds"]), 2)
         same(int(later["seen_checks"]) - int(now["seen_checks"]), 5)
         same(int(later["seen_hits"]) - int(now["seen_hits"]), 3)
+        # One rule for all commands: adds, checks, hits.
+        fresh, ids = ["n%02d" % i for i in range(40)], "".join("p%02d" % i for i in range(40))
+        for command, expected in (
+                (("BF.EXISTS", "b0", "a"), (0, 1, 1)),
+                (("BF.EXISTS", "nothing", "a"), (0, 1, 0)),
+                (("BF.MEXISTS", "nothing", "a", "b"), (0, 2, 0)),
+                (("BF.ADD", "b0", "a"), (1, 0, 0)),
+                (("BF.INSERT", "b0", "ITEMS", "a", "b", "z"), (3, 0, 0)),
+                (("CF.ADD", "c0", "a"), (1, 0, 0)),
+                (("CF.ADDNX", "c0", "a"), (0, 1, 1)),
+                (("CF.INSERTNX", "c0", "ITEMS", "a", "b"), (1, 2, 1)),
+                (("CF.EXISTS", "c0", "a"), (0, 1, 1)),
+                (("CF.MEXISTS", "nothing", "a", "b"), (0, 2, 0)),
+                (("CF.COUNT", "c0", "a"), (0, 1, 1)),
+                (("CF.COUNT", "nothing", "a"), (0, 1, 0)),
+                (("SEEN.MARK", "s", *fresh[:10]), (10, 0, 0)),
+                (("SEEN.MARK", "s", "AT", "1", *fresh[:10]), (10, 0, 0)),
+                (("SEEN.CHECK", "s", *fresh[5:15]), (0, 10, 5)),
+                (("SEEN.CHECK", "nothing", "a"), (0, 1, 0)),
+                (("SEEN.FRESH", "s", "LIMIT", "1", *fresh[5:15]), (0, 10, 5)),
+                (("SEEN.TAKE", "s", "COUNT", "2", *fresh[5:15]), (2, 7, 5)),
+                (("SEEN.TAKE", "s", "COUNT", "99", *fresh[5:15]), (3, 10, 7)),
+                (("SEEN.TAKE", "s", "COUNT", "0", *fresh), (0, 0, 0)),
+                (("SEEN.MARKP", "s", "3", ids[:30]), (10, 0, 0)),
+                (("SEEN.MARKP", "s", "AT", "1", "3", ids[:30]), (10, 0, 0)),
+                (("SEEN.FRESHP", "s", "3", ids[15:45]), (0, 10, 5)),
+                (("SEEN.TAKEP", "s", "COUNT", "2", "3", ids[15:45]), (2, 7, 5)),
+                (("SEEN.TAKEP", "s", "COUNT", "99", "3", ids[15:45]), (3, 10, 7)),
+                (("SEEN.TAKEP", "s", "COUNT", "0", "3", ids), (0, 0, 0)),
+                (("SEEN.TAKEP", "s", "COUNT", "5", "3", ""), (0, 0, 0))):
+            now = info(r)
+            r(*command)
+            later = info(r)
+            same(tuple(int(later[n]) - int(now[n]) for n in
+                       ("seen_adds", "seen_checks", "seen_hits")), expected, command)
         # 3 generations of 10 items, so of 60 there remain 30; then all are too old.
         same(later["seen_evicted_generations"], "0")
         policy = "items=10,generations=3,ttl=1h"

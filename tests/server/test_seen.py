@@ -4,7 +4,7 @@ import struct
 import tempfile
 import time
 
-from lib import Error, Server, refused, run, same, true
+from lib import Error, Server, refused, run, same, true, wait_for
 
 DAY = 86400000
 
@@ -52,12 +52,16 @@ def marks_and_questions(module):
         same(sum(r("SEEN.CHECK", "big", *ids(3000))), 3000)
         same(r("TYPE", "big"), "seen-xp-1")
         info = r("SEEN.INFO", "big")
-        same(info[0::2], ["Items", "Bytes", "Newest", "Rate", "Generations"])
+        same(info[0::2], ["Items", "Bytes", "Newest", "Rate", "Generations", "Policy"])
         true(2985 <= info[1] <= 3000, "items")
         same(len(info[9]), 3, "generations of 1000")
         r3 = server.client(3)
         same(r3("SEEN.CHECK", "m", ids(1)[0], "never"), [True, False])
         same(type(r3("SEEN.INFO", "m")), dict)
+
+
+def used_memory(r):
+    return int(r("INFO", "memory").decode().split("used_memory:")[1].split()[0])
 
 
 def packed_forms(module):
@@ -133,6 +137,197 @@ def time_and_policies(module):
             replies = r.many([("SEEN.POLICY", "name%d" % i, "items=5")])
         true(isinstance(replies[0], Error), "names are limited")
         same(r("SEEN.MARK", "x", "POLICY", "items=12345", "a"), 1, "numbers always work")
+        # One policy, however it is written, has one room to work in: megabytes, here.
+        ways = ["items=100000", "items=100000,generations=5", "ttl=120h,items=100000"]
+        r("SEEN.MARK", "room", "POLICY", ways[0], "a")
+        before = used_memory(r)
+        for i in range(30):
+            r("SEEN.MARK", "room", "POLICY", ways[i % 3], "a%d" % i)
+        true(used_memory(r) - before < 1 << 20, "%d bytes" % (used_memory(r) - before))
+
+
+def kept(r, user, n=100):
+    """How many of the first n items the user still has, as commands without a POLICY
+    tell, all of them alike."""
+    counts = {sum(r("SEEN.CHECK", user, *ids(n))), n - len(r("SEEN.FRESH", user, *ids(n))),
+              r("SEEN.INFO", user)[1]}
+    true(len(counts) == 1, counts)
+    return counts.pop()
+
+
+def own_policies(module):
+    """A user keeps the policy that it was marked with, and loses nothing to another."""
+    wide, default = "items=10,generations=10,fpp=1e-6,ttl=30d", "items=1000"
+    with Server(module) as server:
+        r = server.client()
+        now = int(time.time() * 1000)
+        same(r("SEEN.MARK", "u", "AT", str(now - 20 * DAY), "POLICY", wide, *ids(50)), 50)
+        same(r("SEEN.MARK", "u", "POLICY", wide, *ids(50, 50)), 50)
+        same(kept(r, "u"), 100)
+        text = r("SEEN.POLICY", wide)
+        same(r("SEEN.INFO", "u")[11], text)
+        same(struct.unpack("<IIIdQ", r("SEEN.EXPORT", "u")[12:40]), (10, 10, 1, 1e-6, 30 * DAY))
+        same(r("SEEN.FORGET", "u", "item-00000099"), 1)
+        same(kept(r, "u", 99), 99, "but for the one that is forgotten")
+        same(r("SEEN.MARK", "u", "item-00000099"), 1)
+        same(kept(r, "u"), 100, "a mark without a policy")
+        same(r("SEEN.TAKE", "u", "COUNT", "1", *ids(100)), [])
+        packed = "".join(ids(100)).encode()
+        same(r("SEEN.FRESHP", "u", "13", packed), bytes(13))
+        same(r("SEEN.TAKEP", "u", "COUNT", "9", "13", packed), bytes(13))
+        # It goes where the user goes.
+        blob = r("DUMP", "u")
+        r("COPY", "u", "copy")
+        r("RESTORE", "restored", str(r("PTTL", "u")), blob)
+        r("SEEN.IMPORT", "imported", r("SEEN.EXPORT", "u"))
+        r("DEBUG", "RELOAD")
+        for name in ("u", "copy", "restored", "imported"):
+            same(r("SEEN.INFO", name)[11], text, name)
+            same(kept(r, name), 100, name)
+            same(r("DEBUG", "DIGEST-VALUE", name), r("DEBUG", "DIGEST-VALUE", "u"))
+        true(r("PTTL", "imported") > 29 * DAY, "the ttl of its policy")
+        # A question with a policy leaves it alone; a mark with one changes it.
+        same(sum(r("SEEN.CHECK", "u", "POLICY", default, *ids(100))), 50)
+        same(kept(r, "u"), 100)
+        r("SEEN.MARK", "u", "POLICY", default, "new")
+        same(r("SEEN.INFO", "u")[11], r("SEEN.POLICY", default))
+        # Who has none of his own follows the default, and its changes.
+        same(r("SEEN.MARK", "plain", *ids(100)), 100)
+        same(r("SEEN.INFO", "plain")[11], "default")
+        same(r("SEEN.EXPORT", "plain")[20:24], bytes(4))
+        bytes_of_plain = r("MEMORY", "USAGE", "plain")
+        r("SEEN.MARK", "copy", "POLICY", "default", "x")
+        same(r("SEEN.INFO", "copy")[11], "default", "again")
+        r("SEEN.POLICY", "default", wide)
+        same(r("SEEN.MARK", "plain", *ids(10)), 0)
+        same(len(r("SEEN.INFO", "plain")[9]), 2, "a generation of the new default")
+        r("SEEN.MARK", "next", "a")
+        true(r("PTTL", "next") > 29 * DAY, "the new default's ttl")
+        true(bytes_of_plain <= 256 + 64, "no bytes for no policy: %d" % bytes_of_plain)
+        r("SEEN.POLICY", "default", default)
+        # Files tell who follows the default, whatever that was when they were written.
+        r("CONFIG", "SET", "appendonly", "yes")
+        r("SEEN.MARK", "follows", "a")
+        r("SEEN.TAKEP", "follows2", "COUNT", "1", "1", "a")
+        r("SEEN.MARK", "not", "POLICY", wide, "a")
+        wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence"), "the AOF")
+        r("SEEN.POLICY", "default", "ttl=1d")
+        for rewrite in (False, True):
+            if rewrite:
+                r("BGREWRITEAOF")
+                wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence")
+                         and b"aof_rewrite_scheduled:0" in r("INFO", "persistence"), "the AOF")
+            r("DEBUG", "LOADAOF")
+            same([r("SEEN.INFO", u)[11] for u in ("follows", "follows2", "not")],
+                 ["default", "default", text])
+        # Bytes of the encoding before, which had no policy.
+        dump, record = r("DUMP", "next"), r("SEEN.EXPORT", "next")[48:]
+        same(payload(dump, 2, record, b""), dump)
+        same(r("RESTORE", "old", "0", payload(dump, 1, record)), "OK")
+        same((r("SEEN.CHECK", "old", "a"), r("SEEN.INFO", "old")[11]), ([1], "default"))
+        # Policies from outside: whole, or an error.
+        def policy(items, generations, ttl, fpp):
+            return struct.pack("<I", items)[:3] + bytes([generations]) + struct.pack(
+                "<Q", ttl)[:6] + struct.pack("<d", fpp)
+        good = policy(20, 3, DAY, 0.01)
+        same(r("RESTORE", "good", "0", payload(dump, 2, record, good)), "OK")
+        same(r("SEEN.INFO", "good")[11], r("SEEN.POLICY", "items=20,generations=3,fpp=0.01,"
+                                           "ttl=1d"))
+        for bad in (good[:-1], good + b"x", b"x", bytes(18), policy(0, 3, DAY, 0.01),
+                    policy(20, 65, DAY, 0.01), policy(20, 0, DAY, 0.01), policy(20, 3, 0, 0.01),
+                    policy(20, 3, DAY, 0.9), policy(20, 3, DAY, float("nan")),
+                    policy(1 << 21, 3, DAY, 0.01), policy(1 << 20, 64, DAY, 1e-9)):
+            refused(r, "RESTORE", "bad", "0", payload(dump, 2, record, bad))
+        same(r("EXISTS", "bad"), 0)
+
+
+CRC64 = []  # of the server: Jones' polynomial, reflected
+
+
+def crc64(data):
+    if not CRC64:
+        for byte in range(256):
+            for _ in range(8):
+                byte = byte >> 1 ^ (0x95AC9329AC4BC9B5 if byte & 1 else 0)
+            CRC64.append(byte)
+    crc = 0
+    for byte in data:
+        crc = CRC64[(crc ^ byte) & 255] ^ crc >> 8
+    return crc
+
+
+def payload(dump, encoding, *strings):
+    """A DUMP payload as another, of these short strings."""
+    names = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    type_id = 0
+    for letter in "seen-xp-1":
+        type_id = type_id << 6 | names.index(letter)
+    body = dump[:2] + struct.pack(">Q", type_id << 10 | encoding)
+    for string in strings:
+        body += b"\x05" + bytes([len(string)]) + string
+    body += b"\x00" + dump[-10:-8]
+    return body + struct.pack("<Q", crc64(body))
+
+
+def unions(module):
+    """Nothing is lost that one of the policies keeps."""
+    wide = "items=10,generations=10,ttl=30d"
+    with Server(module) as server:
+        r = server.client()
+        old = str(int(time.time() * 1000) - 20 * DAY)
+        r("SEEN.MARK", "wide", "AT", old, "POLICY", wide, *ids(40))
+        r("SEEN.MARK", "wide", *ids(20, 40))
+        r("SEEN.MARK", "plain", *ids(40, 60))
+        same(r("SEEN.MERGE", "plain", "wide", "missing"), "OK")
+        same(kept(r, "plain"), 100)
+        same(r("SEEN.INFO", "plain")[11], r("SEEN.POLICY", "items=1000,generations=10,ttl=30d"))
+        true(r("PTTL", "plain") > 29 * DAY, "the longer ttl")
+        same(r("SEEN.MERGE", "new", "wide"), "OK")
+        same((kept(r, "new", 60), r("SEEN.INFO", "new")[11]), (60, r("SEEN.POLICY", wide)))
+        same(r("SEEN.MERGE", "wide", "wide"), "OK")
+        same((kept(r, "wide", 60), r("SEEN.INFO", "wide")[11]), (60, r("SEEN.POLICY", wide)))
+        r("SEEN.MARK", "a", "x")
+        same(r("SEEN.MERGE", "b", "a"), "OK")
+        same(r("SEEN.INFO", "b")[11], "default", "both follow it")
+        # The same with envelopes.
+        envelope = r("SEEN.EXPORT", "wide")
+        r("SEEN.MARK", "other", *ids(40, 60))
+        same(r("SEEN.IMPORT", "other", envelope), "OK")
+        same(kept(r, "other"), 100)
+        true(r("PTTL", "other") > 29 * DAY, "the longer ttl")
+        same(r("SEEN.IMPORT", "other", envelope, "REPLACE"), "OK")
+        same((kept(r, "other", 60), r("SEEN.INFO", "other")[11]), (60, r("SEEN.POLICY", wide)))
+        refused(r, "SEEN.IMPORT", "other", envelope[:20] + b"\x02" + envelope[21:])
+        # Policies that do not go together are an error, and nothing has changed.
+        r("SEEN.MARK", "fine", "POLICY", "fpp=1e-9,items=10,generations=5", "x")
+        r("SEEN.MARK", "large", "POLICY", "fpp=0.1,items=1000000,generations=60", "y")
+        before = r("DEBUG", "DIGEST-VALUE", "fine")
+        refused(r, "SEEN.MERGE", "fine", "large", says="items x generations / fpp")
+        refused(r, "SEEN.IMPORT", "fine", r("SEEN.EXPORT", "large"), says="do not go together")
+        same(r("DEBUG", "DIGEST-VALUE", "fine"), before)
+
+
+def late_marks(module):
+    """A key without an expiry gets that of its newest mark, whatever comes late."""
+    with Server(module) as server:
+        r = server.client()
+        for mark in (("SEEN.MARK", "k", "AT", "1000", "b"),
+                     ("SEEN.MARKP", "k", "AT", "1000", "1", "b"),
+                     ("SEEN.TAKE", "k", "COUNT", "1", "AT", "1000", "b"),
+                     ("SEEN.TAKEP", "k", "COUNT", "1", "AT", "1000", "1", "b")):
+            r("FLUSHALL")
+            r("SEEN.MARK", "k", "a")
+            r("PERSIST", "k")
+            r(*mark)
+            same(r("SEEN.CHECK", "k", "a", "b"), [1, 1], mark)
+            true(4.9 * DAY < r("PTTL", "k") < 5.4 * DAY, mark)
+        r("RESTORE", "k", "0", r("DUMP", "k"), "REPLACE")
+        same(r("PTTL", "k"), -1)
+        r("SEEN.MARK", "k", "AT", "1000", "c")
+        same(r("SEEN.CHECK", "k", "a", "c"), [1, 1])
+        true(4.9 * DAY < r("PTTL", "k") < 5.4 * DAY, "restored")
+        r("SEEN.MARK", "new", "AT", "1000", "c")
+        same(r("EXISTS", "new"), 0, "all that it holds is too old")
 
 
 def whole_records(module):
@@ -187,6 +382,20 @@ def errors(module):
         refused(r, "SEEN.MARK", "u", "AT", "5")
         refused(r, "SEEN.INFO", "u", says="not found")
         same(r("EXISTS", "u"), 0)
+        # An empty list is a mistake, not the whole user.
+        r("SEEN.MARK", "u", "a")
+        for command in (("MARK",), ("FRESH",), ("TAKE", "COUNT", "1"), ("CHECK",), ("FORGET",),
+                        ("FORGET", "AT", "5"), ("INFO",), ("EXPORT",)):
+            refused(r, "SEEN." + command[0], "u", *command[1:], "ITEMS", says="behind ITEMS")
+        same(r("SEEN.CHECK", "u", "a"), [1])
+        # Policies: the reason.
+        for bad, why in (("generations=65", "generations is at most 64"),
+                         ("fpp=0.9", "fpp is from"), ("items=2000000", "items of a generation"),
+                         ("items=1,ttl=1000", "items=1000,generations=5"),
+                         ("items=1\0", "items=1000"), ("items=" + "9" * 200, "127 letters")):
+            refused(r, "SEEN.MARK", "u", "POLICY", bad, "a", says=why)
+            if "\0" not in bad:
+                refused(r, "SEEN.POLICY", "name", bad, says=why)
 
 
 def secrets(module):
@@ -226,4 +435,5 @@ def secrets(module):
     os.rmdir(directory)
 
 
-run([marks_and_questions, packed_forms, time_and_policies, whole_records, errors, secrets])
+run([marks_and_questions, packed_forms, time_and_policies, own_policies, unions, late_marks,
+     whole_records, errors, secrets])

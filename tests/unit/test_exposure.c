@@ -126,14 +126,21 @@ static bool model_merge(struct model *m, const struct model *from,
                         const seen_policy *p)
 {
     static struct model out;
-    size_t i = 0, k = 0;
-    for (out.count = 0; i < m->count || k < from->count;) {
-        int order = i == m->count      ? 1
-                    : k == from->count ? -1
-                                       : gen_order(&m->gen[i], &from->gen[k]);
-        if (order == 0) return false;
-        const struct model_gen *next =
-            order < 0 ? &m->gen[i++] : &from->gen[k++];
+    const struct model_gen *all[2 * SEEN_MOST_GENERATIONS];
+    size_t n = m->count + from->count;
+    for (size_t i = 0; i < n; i++) {
+        const struct model_gen *g =
+            i < m->count ? &m->gen[i] : &from->gen[i - m->count];
+        size_t k = i;
+        for (; k > 0 && gen_order(g, all[k - 1]) <= 0; k--) {
+            if (gen_order(g, all[k - 1]) == 0) return false;
+            all[k] = all[k - 1];
+        }
+        all[k] = g;
+    }
+    out.count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct model_gen *next = all[i];
         if (out.count && gen_join(&out.gen[out.count - 1], next, p->items))
             continue;
         if (out.count == p->generations) break;
@@ -672,6 +679,34 @@ static void merging_is_commutative_and_keeps_what_fits(void **state)
     }
 }
 
+/* Generations of one mark have one time, and in their record no order by what they
+ * hold: they meet again all the same, and none pushes another out. */
+static void generations_of_one_time_meet_again(void **state)
+{
+    (void)state;
+    static struct user u;
+    open_user(&u, (seen_policy){.items = 10, .generations = 10, .fpp = 1e-6});
+    struct test_batch b = test_batch_new(0, 100);
+    seen_record result;
+    assert_int_equal(seen_exposure_mark(u.x, (seen_record){0}, 5, b.keys, 100,
+                                        NULL, &result),
+                     SEEN_OK);
+    keep(&u, result);
+    keep(&u, merged(&u, &u, &u));
+    seen_exposure_info info;
+    assert_int_equal(seen_exposure_info_of(u.x, record_of(&u), 5, &info),
+                     SEEN_OK);
+    assert_int_equal(info.items, 100);
+    seen_exposure_maybe_many(u.x, record_of(&u), 5, b.keys, 100, b.answers);
+    for (size_t i = 0; i < 100; i++)
+        assert_true(b.answers[i]);
+    seen_record again = merged(&u, &u, &u);
+    assert_int_equal(again.len, u.len);
+    assert_memory_equal(again.data, u.bytes, u.len);
+    test_batch_free(&b);
+    close_user(&u);
+}
+
 static void another_secret_is_noticed(void **state)
 {
     (void)state;
@@ -793,6 +828,7 @@ int main(void)
         cmocka_unit_test(rates_are_what_the_record_predicts),
         cmocka_unit_test(bytes_stay_as_they_are),
         cmocka_unit_test(merging_is_commutative_and_keeps_what_fits),
+        cmocka_unit_test(generations_of_one_time_meet_again),
         cmocka_unit_test(another_secret_is_noticed),
         cmocka_unit_test(policies_are_checked),
         cmocka_unit_test(hostile_records_do_no_harm),
