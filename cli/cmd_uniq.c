@@ -214,6 +214,7 @@ static size_t ask_state(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t done;
+    advance_target(&state);
     seen_status s = seen_filter_store_visit_many(state.store, c->keys, c->n,
                                                  job->answers, &done);
     if (s != SEEN_OK) blame_target(&state, s, c);
@@ -253,10 +254,11 @@ static bool grows(void)
 }
 
 /* More lines than planned? Then nobody can tell new lines that were dropped from
- * repeats, and the sum that holds up to the plan says nothing. */
+ * repeats, and the sum that holds up to the plan says nothing. A window lets the
+ * oldest go instead. */
 static bool overfull(void)
 {
-    return !grows() && known + kept() > plan.items;
+    return !grows() && plan.kind != SEEN_WINDOW && known + kept() > plan.items;
 }
 
 static void close_filter(void)
@@ -273,6 +275,8 @@ static void close_filter(void)
 static double lost(void)
 {
     if (overfull()) return NAN;
+    if (plan.kind == SEEN_WINDOW)
+        return plan.fpp * (double)kept(); /* at most */
     return expected_loss((double)(known + kept())) -
            expected_loss((double)known);
 }

@@ -48,6 +48,14 @@ run "$seen" check -c hour.seen later keys; expect_out 1200
 run "$seen" build --window 1s -o none - </dev/null; expect_failure "-n"
 run "$seen" merge -o none time.seen time.seen; expect_code 2
 
+# A state forgets, too: at the clock, and by count without a complaint.
+run "$seen" add -q --window 1s -n 1000 state.seen newest; expect_code 0
+sleep 2
+run "$seen" uniq -c --state state.seen newest; expect_out 200
+run "$seen" uniq -c --state hour.seen keys; expect_out 0
+run bash -c "seq 2001 7000 | '$seen' uniq --json --state last.seen 2>&1 >/dev/null"; expect; [[ $out != *'lost": null'* ]] || wrong "a loss that is known"
+run bash -c "seq 7001 9000 | '$seen' uniq --state last.seen >/dev/null"; expect_code 0; expect_silent
+
 # Windows can be piped.
 run bash -c "'$seen' build -q --last 10 -o - keys | '$seen' check -c - newest"
 expect; [ "$(cat .out)" -ge 10 ] || wrong "piped window"
