@@ -81,13 +81,24 @@ static void find_lines(const seen_users_request *r, const seen_key *keys,
     }
 }
 
+/* Where a line is no key, nobody knows all candidates of the user whose it is. A
+ * line that names no user is nobody's. */
+static void leave_out_bad(const struct chunk *c)
+{
+    if (!c->bad || requests.n == 0) return;
+    seen_users_request *last = &requests.at[requests.n - 1];
+    seen_key whose = user ? *user : c->users[c->n];
+    if (whose.len == last->user.len &&
+        memcmp(whose.data, last->user.data, whose.len) == 0)
+        last->n = 0;
+}
+
 static size_t ask(struct job *job)
 {
     struct chunk *c = &job->chunk;
     gather(&requests, c, 0, SIZE_MAX, user);
     if (met) count_again(&requests);
-    /* Where a line is no key, nobody knows all candidates of the user. */
-    if (c->bad && requests.n > 0) requests.at[requests.n - 1].n = 0;
+    leave_out_bad(c);
     if (also.store && !leave_out(c)) return 0;
     seen_status s =
         chooser->choose(&users, users_now(), requests.at, requests.n);

@@ -103,7 +103,16 @@ printf 'ann\t1\nann\t2\nbob\t1\nbob\tx\nbob\t3\n' >bad
 input=bad; run "$seen" take nums2 --u64 -n 9; expect_code 2; expect_out $'ann\t1\nann\t2'; expect_err "stdin:4: bob?x: expected a decimal number"
 unset input
 run bash -c "printf 'ann\t1\nbob\t1\n' | '$seen' take nums2 --u64 -n 9"; expect_out $'bob\t1'
-printf 'ann\t1\nbob\n' >bad; input=bad; run "$seen" fresh nums2; unset input; expect_code 2; expect_err "stdin:2: bob: expected a user, a tab and an item"
+printf 'u1\taa\nu2\tzz\nu3\tcc\n' >bad
+input=bad; run "$seen" fresh --hex nums2; expect_code 2; expect_out $'u1\taa'; expect_err "stdin:2: u2?zz: expected hex digits"
+run "$seen" take --hex nums2 -n 9; expect_code 2; expect_out $'u1\taa'
+run "$seen" take --hex nums2 -n 9; expect_code 2; expect_out ''
+printf 'u1\tbb\nu\tzz\nv\tbb\n' >bad; run "$seen" fresh --hex nums2; expect_code 2; expect_out $'u1\tbb'
+# A line that names nobody, or somebody with too long a name, is not of the user before it.
+for line in bob $'\t1' "$(head -c 512 /dev/zero | tr '\0' u)"$'\t1'; do
+  printf 'cid\t1\n%s\ndon\t1\n' "$line" >bad; run "$seen" fresh nums2; expect_code 2; expect_out $'cid\t1'; expect_err "stdin:2: "
+done
+printf 'ann\t1\nbob\n' >bad; run "$seen" fresh nums2; unset input; expect_code 2; expect_err "stdin:2: bob: expected a user, a tab and an item"
 
 # ---- Two stores -------------------------------------------------------------
 
