@@ -118,8 +118,9 @@ seen_spec wished_spec(void)
                       .bits_per_key = wish.bits_per_key};
     if (spec.kind == SEEN_WINDOW && !spec.last && !spec.window_ms)
         spec.last = spec.items; /* as in seen plan */
-    if (wish.dialect && wish.keyed)
-        fail("--keyed: filters of other systems have no secret");
+    if (wish.dialect && (wish.keyed || wish.secret_file))
+        fail("%s: filters of other systems have no secret",
+             wish.keyed ? "--keyed" : "--secret-file");
     if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
         spec.fpp = DEFAULT_RATE;
     return spec;

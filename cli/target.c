@@ -102,6 +102,16 @@ static seen_status look_at_stdin(struct target *t)
     return status;
 }
 
+/* Wherever it lies: in its own file, or in a container of ours. */
+static bool found_foreign(const struct target *t)
+{
+    if (wish.secret_file)
+        fail("%s: filters of other systems have no secret: leave out "
+             "--secret-file",
+             t->name);
+    return true;
+}
+
 bool find_target(struct target *t, const char *name)
 {
     *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
@@ -111,7 +121,7 @@ bool find_target(struct target *t, const char *name)
         t->path = real_name(name);
     else
         t->bytes = read_stdin(&t->len);
-    if (find_foreign(t)) return true;
+    if (find_foreign(t)) return found_foreign(t);
     seen_status status = t->path
                              ? seen_file_look(t->path, &t->facts, &t->report)
                              : look_at_stdin(t);
@@ -120,7 +130,8 @@ bool find_target(struct target *t, const char *name)
         fail("%s: %s (if another system wrote it, say which: --dialect)",
              t->name, t->report.problem);
     if (status != SEEN_OK) fail("%s: %s", t->name, t->report.problem);
-    if (wish.dialect && t->facts.plan.kind != SEEN_FOREIGN)
+    if (t->facts.plan.kind == SEEN_FOREIGN) return found_foreign(t);
+    if (wish.dialect)
         fail("%s: is a filter of ours, of kind %s: leave out --dialect",
              t->name, seen_kind_name(t->facts.plan.kind));
     if (t->facts.plan.kind == SEEN_BITMAP && !key_format.hex)

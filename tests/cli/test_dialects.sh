@@ -59,6 +59,17 @@ for directory in "$vectors"/*/vector.txt; do
   expect; cmp -s "$name.half" "$file" || wrong "$name from two halves is the same bytes"
 done
 
+# They have no secret, so one that is given is a mistake, wherever it is.
+printf 'a\nb\n' >few
+"$seen" build -q --dialect dcso -n 10 -p 1% -o plain few
+"$seen" convert -q plain --to native -o contained
+for verb in 'add new --dialect dcso -n 10' 'build -o new --dialect dcso -n 10' 'add plain' 'add contained' 'check plain' 'check contained'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" $verb --secret-file key few; expect_code 2; expect_out ''; expect_err "secret"
+  expect_no_file key; expect_no_file new
+done
+run "$seen" info --secret-file key plain; expect_failure "plain: filters of other systems have no secret: leave out --secret-file"
+
 # ---- gzip around DCSO's filters ----------------------------------------------
 
 load dcso-cli-gzip
