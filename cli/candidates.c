@@ -168,6 +168,7 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
         user = &named;
     }
     if (candidate_wish.also) store_operand(&candidate_wish.also, 1);
+    check_tail(by->reads ? store : NULL, candidate_wish.also);
     key_format.users = !user;
     key_format.whole = user ? WHOLE_FILES : WHOLE_USERS;
     check_key_format();
@@ -175,7 +176,7 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     if (!user && (candidate_wish.json || !candidate_wish.quiet))
         remember_users();
     open_flow(operands + 2, n > 2 ? 1 : 0, false, candidate_wish.quiet);
-    if (candidate_wish.also) read_users(&also, candidate_wish.also);
+    if (candidate_wish.also) read_also(&also, candidate_wish.also);
     by->open(&users, store);
     chooser = by;
     run_flow(&(struct flow){

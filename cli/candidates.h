@@ -27,6 +27,7 @@ struct chooser {
     seen_status (*choose)(struct users *u, uint64_t now, seen_users_request *r,
                           size_t n);
     const char *found; /* what those are called */
+    bool reads;        /* and changes nothing */
 };
 
 /* All of a verb: STORE [USER [INPUT]]. */

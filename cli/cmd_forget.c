@@ -64,6 +64,7 @@ static int forget_filter(char **operands, size_t n)
     if (n > 1)
         fail("%s: a filter is forgotten as a whole: expected nothing behind it",
              operands[1]);
+    no_store_options(operands[0]);
     bool known = find_target(&target, operands[0]);
     if (known) known = delete_remote(&target);
     if (opt.json) {
@@ -87,6 +88,7 @@ static int run(char **operands, size_t n)
     if (is_remote(store) && !is_store(store)) return forget_filter(operands, n);
     if (n < 2) fail("USER is missing: whom, or what of whom, shall it forget?");
     seen_key user = user_operand(operands[1]);
+    check_policy(store);
     struct chunk items = {0};
     check_key_format();
     chunk_of(&items, operands + 2, n - 2);
@@ -114,8 +116,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, time_options,
-                                              key_options, NULL};
+static const struct option *const groups[] = {options, server_policy_options,
+                                              time_options, key_options, NULL};
 
 const struct verb verb_forget = {
     .name = "forget",

@@ -23,7 +23,8 @@ static int run(char **operands, size_t n)
     return run_candidates(operands, n,
                           &(struct chooser){.open = read_users,
                                             .choose = choose,
-                                            .found = "fresh"});
+                                            .found = "fresh",
+                                            .reads = true});
 }
 
 static const char *const examples[] = {
@@ -36,8 +37,9 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {candidate_options, tail_options,
-                                              time_options, key_options, NULL};
+static const struct option *const groups[] = {
+    candidate_options, tail_options, server_policy_options,
+    time_options,      key_options,  NULL};
 
 const struct verb verb_fresh = {
     .name = "fresh",

@@ -342,12 +342,35 @@ static void close_list(struct json *j)
     if (opt.json) json_close(j, ']');
 }
 
+/* What is said about stores must be about all of them, and what is said about
+ * filters about one at least. */
+static void check_options(char **operands, size_t n)
+{
+    size_t stores = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_store(operands[i])) {
+            no_store_options(operands[i]);
+            continue;
+        }
+        stores++;
+        check_tail(operands[i], NULL);
+        if (!opt.user && policy_given())
+            fail("--policy goes with --user: all users are shown as they were "
+                 "marked");
+    }
+    if (stores == n && (wish_given() || wish.secret_file || key_format.type))
+        fail("%s: is a store: only options for stores tell something about it",
+             operands[0]);
+}
+
 static int run(char **operands, size_t n)
 {
-    if (n == 0) fail("TARGET is missing: expected filter files, -, or stores");
+    if (n == 0)
+        fail("TARGET is missing: expected filter files, -, stores or URLs");
     if (opt.user && (n > 1 || !is_store(operands[0])))
-        fail("--user: expected one STORE, a directory");
+        fail("--user: expected one STORE: a directory, redis://... or mem:");
     check_key_format();
+    check_options(operands, n);
     struct target *targets = must_have(calloc(n, sizeof *targets));
     struct users *stores = must_have(calloc(n, sizeof *stores));
     size_t filters = 0, all_stores = 0;
@@ -398,7 +421,9 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {
-    options, secret_options, tail_options, time_options, dialect_options, NULL};
+    options,      tail_options,   server_policy_options,
+    time_options, secret_options, dialect_options,
+    NULL};
 
 const struct verb verb_info = {
     .name = "info",
@@ -411,9 +436,11 @@ const struct verb verb_info = {
         "apart is\n"
         "described as far as its header goes. A filter of another system is "
         "told by\n"
-        "its bytes, or by --dialect where they do not say it. A directory, "
-        "lmdb:DIR\n"
-        "or mem: is a store: all users are looked at.",
+        "its bytes, or by --dialect where they do not say it. Of a filter "
+        "on a\n"
+        "server, the server is asked. A directory, redis://... or "
+        "redis+list://...\n"
+        "is a store: all users are looked at.",
     .examples = examples,
     .options = groups,
     .run = run,

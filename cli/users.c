@@ -35,6 +35,12 @@ const struct option tail_options[] = {
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
+const struct option server_policy_options[] = {
+    {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
+     "on a server: the policy that the user is marked with"},
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
 const struct option policy_options[] = {
     {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
      "of a new store, or a new one for this store, any of\n"
@@ -173,6 +179,51 @@ const char *show_user(char buf[USER_TEXT], seen_key user)
     return show_bytes(buf, USER_TEXT, user);
 }
 
+/* ---- Stores on servers --------------------------------------------------- */
+
+/* Some things are the server's business. */
+static void fit_server(const char *name)
+{
+    if (!is_server(name)) return;
+    if (opt.at)
+        fail("%s: there the server's clock counts: leave out --at", name);
+    if (opt.sync)
+        fail("%s: there the server's appendfsync counts: leave out --sync",
+             name);
+}
+
+void check_tail(const char *store, const char *also)
+{
+    if (!opt.tail) return;
+    if ((store && !is_server(store)) || (also && !is_server(also))) return;
+    if (!store && !also)
+        fail("--tail is for the store of --also, which is missing");
+    fail("%s: a server has no journal to read: leave out --tail",
+         store ? store : also);
+}
+
+void check_policy(const char *store)
+{
+    if (opt.policy && !is_server(store))
+        fail("%s: has a policy of its own, which seen mark and seen take "
+             "change: leave out --policy",
+             store);
+}
+
+bool policy_given(void)
+{
+    return opt.policy != NULL;
+}
+
+void no_store_options(const char *filter)
+{
+    const char *given = opt.at       ? "--at"
+                        : opt.tail   ? "--tail"
+                        : opt.policy ? "--policy"
+                                     : NULL;
+    if (given) fail("%s: is a filter; %s is for stores", filter, given);
+}
+
 /* ---- Opening and closing ------------------------------------------------ */
 
 static void must_open(struct users *u, seen_status status)
@@ -186,11 +237,35 @@ static void must_open(struct users *u, seen_status status)
          *u->report.problem ? u->report.problem : seen_strerror(status));
 }
 
-void read_users(struct users *u, const char *name)
+static void check_policy_given(const seen_policy *policy)
+{
+    const char *problem = seen_policy_problem(policy);
+    if (problem) fail("--policy %s: %s", opt.policy, problem);
+}
+
+static void open_to_read(struct users *u, const char *name,
+                         const seen_policy *policy)
 {
     *u = (struct users){.name = name};
-    seen_users_options options = {.tail = opt.tail};
+    seen_users_options options = {.tail = opt.tail, .policy = policy};
+    fit_server(name);
     must_open(u, seen_users_open(&u->store, name, &options, &u->report));
+}
+
+void read_users(struct users *u, const char *name)
+{
+    seen_policy policy;
+    check_policy(name);
+    if (opt.policy) {
+        policy = parse_policy(opt.policy);
+        check_policy_given(&policy);
+    }
+    open_to_read(u, name, opt.policy ? &policy : NULL);
+}
+
+void read_also(struct users *u, const char *name)
+{
+    open_to_read(u, name, NULL);
 }
 
 /* false: there is no store of this name yet. */
@@ -213,12 +288,12 @@ void write_users(struct users *u, const char *name, bool create)
     seen_users_options options = {.mode = write_mode(), .create = create};
     seen_policy wanted;
     bool there = false;
+    fit_server(name);
     if (opt.policy) wanted = parse_policy(opt.policy);
     if (opt.policy || wish.secret_file) there = policy_there(name, &u->was);
     if (opt.policy) {
         if (there) complete(&wanted, &u->was);
-        const char *problem = seen_policy_problem(&wanted);
-        if (problem) fail("--policy %s: %s", opt.policy, problem);
+        check_policy_given(&wanted);
         options.policy = &wanted;
         u->changed = there && !same_policy(&wanted, &u->was);
     }

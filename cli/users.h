@@ -1,9 +1,10 @@
 /*
- * users.h - the store of users that a verb is about: a directory, lmdb:DIR or
- * mem:.
+ * users.h - the store of users that a verb is about: a directory, lmdb:DIR,
+ * mem:, redis:// or redis+list://.
  *
  *     read_users()    to ask; never creates
  *     write_users()   to change
+ *     read_also()     the store of --also, to ask
  *
  * And requests: what lines of a chunk, or arguments, ask of it. What cannot be
  * done ends the program with a sentence that names the store.
@@ -18,11 +19,12 @@
 
 /* ---- Options ------------------------------------------------------------ */
 
-/* Rows for all verbs of stores, for those that read, and for those that may
- * create. */
+/* Rows for all verbs of stores, for those that read, for those that may create,
+ * and for the others: on a server a policy goes with every command. */
 extern const struct option time_options[];
 extern const struct option tail_options[];
 extern const struct option policy_options[];
+extern const struct option server_policy_options[];
 
 /* The machine's clock, or --at. */
 uint64_t users_now(void);
@@ -45,7 +47,18 @@ bool is_store(const char *name);
 /* The verb's first operand. */
 const char *store_operand(char **operands, size_t n);
 
+/* Would --tail, or --policy where server_policy_options are, say nothing to these
+ * stores? Then that is the end of the program. NULL: no such store is read. */
+void check_tail(const char *store, const char *also);
+void check_policy(const char *store);
+
+bool policy_given(void);
+
+/* The same where it is no store at all. */
+void no_store_options(const char *filter);
+
 void read_users(struct users *u, const char *name);
+void read_also(struct users *u, const char *name);
 void write_users(struct users *u, const char *name, bool create);
 void close_users(struct users *u);
 

@@ -154,7 +154,11 @@ for verb in fresh take; do
 done
 run "$seen" take none alice -n 1 nowhere; expect_failure "nowhere: no such file"; expect_no_file none
 run "$seen" fresh none alice candidates; expect_failure "none: no such store"; expect_no_file none
-run "$seen" fresh feed alice candidates --policy ttl=1d; expect_failure "unknown option --policy"
+for verb in 'fresh feed alice candidates' 'forget feed alice a' 'info feed --user alice'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" $verb --policy ttl=1d; expect_failure "feed: has a policy of its own, which seen mark and seen take change"
+done
+run "$seen" take feed alice -n 1 candidates --tail; expect_failure "--tail is for the store of --also"
 run "$seen" fresh candidates alice; expect_code 2; expect_err "candidates: "
 
 finish

@@ -75,4 +75,20 @@ run "$seen" info redis://host/x; expect_failure "is not the number of a database
 run bash -c "'$seen' info blocked >/dev/full"; expect_code 2; expect_err "No space left"
 run "$seen" info --help; expect_code 0
 
+# ---- Options that would say nothing ------------------------------------------
+
+"$seen" build -q --window 1h -n 10 -o window keys
+"$seen" mark -q store alice a
+for option in '--at 1000' --tail '--policy ttl=1d'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" info window $option; expect_failure "window: is a filter; ${option%% *} is for stores"
+  # shellcheck disable=SC2086
+  run "$seen" info store window $option; expect_code 2
+done
+for option in '--dialect dcso' '--secret-file key' '-n 5' '--key-type i32'; do
+  # shellcheck disable=SC2086
+  run "$seen" info store $option; expect_failure "store: is a store: only options for stores"
+done
+run "$seen" info window --user alice; expect_failure "--user: expected one STORE: a directory, redis://... or mem:"
+
 finish
