@@ -1,5 +1,6 @@
 /* cmd_remove.c - seen remove: take lines out of a filter file again. */
 #include "flow.h"
+#include "foreign.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -48,12 +49,16 @@ static void must_forget(void)
              target.name);
     }
     if (kind == SEEN_CUCKOO || kind == SEEN_BITMAP) return;
-    if (target.dialect && seen_dialect_named(target.dialect, &facts) &&
+    const char *dialect = target.dialect;
+    if (kind == SEEN_FOREIGN && !dialect) {
+        load_container(&target);
+        dialect = heed_contained(&target);
+    }
+    if (dialect && seen_dialect_named(dialect, &facts) &&
         facts.can & SEEN_CAN_REMOVE)
         return;
-    if (target.dialect)
-        fail("%s: %s filters cannot forget single keys", target.name,
-             target.dialect);
+    if (dialect)
+        fail("%s: %s filters cannot forget single keys", target.name, dialect);
     fail("%s: is of kind %s, which cannot forget single keys; kinds cuckoo and "
          "bitmap can",
          target.name, seen_kind_name(kind));

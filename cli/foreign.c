@@ -184,16 +184,26 @@ void create_foreign(struct target *t, const seen_spec *spec)
     describe(t);
 }
 
+const char *heed_contained(const struct target *t)
+{
+    seen_size size;
+    seen_size_of(t->filter, &size);
+    if (wish.dialect && strcmp(unpacked_name(wish.dialect), size.dialect) != 0)
+        fail("%s: is a container of ours with a %s filter, --dialect says %s",
+             t->name, size.dialect, wish.dialect);
+    keys_for_dialect(size.dialect);
+    return size.dialect;
+}
+
 void load_container(struct target *t)
 {
+    if (t->loaded) return;
     if (!map_file(t)) fail("%s: %s", t->name, strerror(errno));
     seen_status status = seen_load(&t->loaded, t->bytes, t->len, NULL, NULL);
     if (status != SEEN_OK) fail("%s: %s", t->name, seen_strerror(status));
     let_go(t);
     t->filter = t->loaded;
-    seen_info info;
-    seen_info_of(t->loaded, &info);
-    t->counts = counting(info.dialect);
+    t->counts = counting(heed_contained(t));
 }
 
 void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,

@@ -12,8 +12,11 @@
  * or not the one that was named, end the program. */
 bool find_foreign(struct target *t);
 
-/* The filter of another system inside a container of ours, to be changed. */
+/* The filter of another system inside a container of ours: loaded, to be changed;
+ * and, once it is open, its dialect, which --dialect must not contradict and which
+ * may have a byte order of its own. */
 void load_container(struct target *t);
+const char *heed_contained(const struct target *t);
 
 /* To be changed; nothing is written before close_foreign(). */
 void change_foreign(struct target *t);

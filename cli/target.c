@@ -213,6 +213,7 @@ void read_target(struct target *t)
         open_store(t, &(seen_store_options){.secret = given_secret()});
     else
         load_stdin(t);
+    if (t->facts.plan.kind == SEEN_FOREIGN && !t->dialect) heed_contained(t);
     advance_target(t);
 }
 

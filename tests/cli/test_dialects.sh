@@ -147,6 +147,15 @@ run "$seen" remove -q --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; ex
 expect; cmp -s cuckoo "$file" || wrong "added and removed, the same bytes"
 run "$seen" remove --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_err "were not there"
 run "$seen" info cuckoo; expect; grep -q 'RedisBloom CF' .out || wrong "sniffed"
+# In a container of ours it can forget all the same, and others cannot.
+run "$seen" build -q --hex --dialect redisbloom-cf -n 1500 -o cuckoo "$built"; expect_code 0
+run "$seen" convert -q cuckoo --to native -o contained-cf; expect_code 0
+run "$seen" remove -q --hex contained-cf "$vectors/keys/redisbloom-cf-removed.txt"; expect_code 0; expect_silent
+run "$seen" convert -q contained-cf --to redisbloom-cf -o back; expect_code 0
+expect; cmp -s back "$file" || wrong "removed in the container, the same bytes"
+run "$seen" remove contained few; expect_failure "contained: dcso filters cannot forget single keys"
+run "$seen" remove --dialect dcso contained-cf few; expect_failure "contained-cf: is a container of ours with a redisbloom-cf filter, --dialect says dcso"
+run "$seen" check --dialect leveldb contained few; expect_failure "contained: is a container of ours with a dcso filter, --dialect says leveldb"
 
 # ---- Merge ------------------------------------------------------------------
 
@@ -200,6 +209,13 @@ printf '00000001\nffffffff\n7fffffff\n' >ints.hex
 "$seen" build -q --dialect kevburnsjr -n 10 -p 1% --key-type i32 -o i32 ints
 "$seen" build -q --dialect kevburnsjr -n 10 -p 1% --hex -o i32.hex ints.hex
 expect; cmp -s i32 i32.hex || wrong "kevburnsjr's integers are 4 bytes, big-endian"
+told=(--dialect kevburnsjr -n 10 -p 1%)
+"$seen" convert -q i32 "${told[@]}" --to native -o i32.seen
+run "$seen" check -c --key-type i32 i32.seen ints; expect_out 3
+run bash -c "'$seen' check -c --key-type i32 - ints <i32.seen"; expect_out 3
+"$seen" build -q "${told[@]}" --key-type i32 -o none /dev/null; "$seen" convert -q none "${told[@]}" --to native -o added.seen
+run "$seen" add -q --key-type i32 added.seen ints; expect_code 0
+run "$seen" convert -q added.seen --to kevburnsjr -o added; expect; cmp -s added i32 || wrong "in a container as well"
 printf '0100000000000000\nffffffffffffffff\nffffff7f00000000\n' >longs.hex
 "$seen" build -q --dialect leveldb -n 10 -p 1% --key-type i64 -o i64 ints
 "$seen" build -q --dialect leveldb -n 10 -p 1% --hex -o i64.hex longs.hex
