@@ -1,4 +1,5 @@
 /* cmd_merge.c - seen merge: one filter with the keys of several. */
+#include "input.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -167,6 +168,7 @@ static int run(char **operands, size_t n)
     uint64_t bytes = 0;
     const seen_facts *was = NULL;
     if (n < 2) fail("nothing to merge: expected at least two filter files");
+    check_key_format();
     struct target *targets = must_have(calloc(n, sizeof *targets));
     for (size_t i = 0; i < n; i++) {
         if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
@@ -180,7 +182,8 @@ static int run(char **operands, size_t n)
     seen_filter *all = merge(targets, n);
     work_on(opt.output);
     if (targets[0].dialect)
-        export_filter(path, all, targets[0].dialect);
+        export_filter(path, all,
+                      targets[0].packed ? "dcso-gzip" : targets[0].dialect);
     else
         save_over(path, all, apart, was);
     end_progress();
@@ -223,7 +226,7 @@ const struct verb verb_merge = {
         "the same secret: make them with the same --secret-file. Bitmaps are\n"
         "merged below the largest of their bounds. Filters of one dialect "
         "give\n"
-        "one of that dialect.",
+        "one of that dialect, in gzip if the first of them is.",
     .examples = examples,
     .options = groups,
     .run = run,

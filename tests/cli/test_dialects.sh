@@ -84,6 +84,14 @@ run "$seen" add -q --hex packed another; expect_code 0
 run "$seen" add -q --hex plain another; expect_code 0
 expect; cmp -s plain <(gzip -dc packed) || wrong "a packed filter stays one"
 run bash -c "'$seen' check -c --hex - '$keys' <packed"; expect_out 1000
+"$seen" merge -q -o sum plain plain
+for named in '' '--dialect dcso-gzip' '--dialect dcso'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" merge -q $named -o merged packed packed; expect_code 0
+  expect; cmp -s sum <(gzip -dc merged) || wrong "packed filters give a packed one"
+done
+run "$seen" merge -q -o merged plain packed; expect_code 0; expect; cmp -s sum merged || wrong "the first one counts"
+run "$seen" merge --key-type nonsense -o merged plain packed; expect_failure "--key-type nonsense: expected"
 run "$seen" check --dialect dcso-gzip plain "$keys"; expect_failure "is no gzip with a DCSO filter"
 head -c 500 packed >half.gz
 run "$seen" check half.gz "$keys"; expect_failure "its gzip is damaged, cut off"
