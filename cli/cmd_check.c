@@ -25,7 +25,8 @@ static const struct option options[] = {
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
      "print only how many lines would be printed"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "print nothing; the first line found ends it"},
+     "print nothing; the first line found ends it, but for\n"
+     "--json, which counts them all"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
@@ -61,7 +62,7 @@ static size_t answer(struct job *job)
         blame_target(&target, status, c);
         return 0;
     }
-    if (opt.quiet && any_wanted(job)) _Exit(EXIT_DONE);
+    if (opt.quiet && !opt.json && any_wanted(job)) _Exit(EXIT_DONE);
     return job->chunk.n;
 }
 

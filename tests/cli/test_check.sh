@@ -29,6 +29,8 @@ run "$seen" check -qv f abc; expect_code 1
 run "$seen" check f /dev/null; expect_code 1
 run "$seen" check -c --json f asked; expect_silent; expect_json lines 4; expect_json maybe 2; expect_json never 2
 run "$seen" check --json f asked; expect_out $'c\na'; expect_json maybe 2 err
+run "$seen" check -q --json f asked; expect_code 0; expect_out ''; expect_json lines 4 err; expect_json maybe 2 err
+run "$seen" check -q -c --json f asked; expect_code 0; expect_silent; expect_json maybe 2
 # -q knows after the first.
 run timeout 10 bash -c "yes a | '$seen' check -q f"; expect_code 0
 printf '\n\n' >blank; "$seen" build -qo blanks blank; run "$seen" check -c blanks blank; expect_out 2
