@@ -113,7 +113,7 @@ static void print_json(const struct measured *m, size_t n)
         json_open(&j, NULL, '{');
         json_text(&j, "kind", seen_kind_name(m->kind));
         if (m->problem) {
-            json_text(&j, "problem", m->problem);
+            json_text(&j, "problem", in_options(m->problem, "--bits"));
             json_close(&j, '}');
             continue;
         }

@@ -384,8 +384,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, wish_options,
-                                              key_options, NULL};
+static const struct option *const groups[] = {
+    options, wish_options, window_options, key_options, NULL};
 
 const struct verb verb_build = {
     .name = "build",

@@ -7,11 +7,12 @@
 #include <string.h>
 
 static struct {
-    bool json;
+    bool quiet, json;
 } opt;
 
 static const struct option options[] = {
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

@@ -16,32 +16,21 @@
 #include <string.h>
 
 static struct {
-    uint64_t items, bits, hashes, memory, last, window, generations;
-    double rate, bits_per_key;
-    seen_kind kind;
-    const char *dialect, *plot, *fleet;
-    bool json;
+    const char *plot, *fleet;
+    bool quiet, json;
 } opt;
 
 static const struct option options[] = {
-    {'n', NULL, "ITEMS", OPTION_COUNT, &opt.items, "keys to hold: 1e9, 10M"},
-    {'p', NULL, "RATE", OPTION_RATE, &opt.rate,
+    ITEMS_ROW,
+    {'p', NULL, "RATE", OPTION_RATE, &wish.rate,
      "false-positive rate: 0.001, 0.1%, 1/1000"},
-    {0, "bits", "M", OPTION_COUNT, &opt.bits, "bits of the filter"},
-    {0, "hashes", "K", OPTION_COUNT, &opt.hashes, "bits set per key"},
-    {'M', NULL, "MEMORY", OPTION_SIZE, &opt.memory,
+    {0, "bits", "M", OPTION_COUNT, &wish.bits, "bits of the filter"},
+    HASHES_ROW,
+    {'M', NULL, "MEMORY", OPTION_SIZE, &wish.memory,
      "memory to use, instead of --bits: 64MiB, 1G"},
-    {0, "kind", "KIND", OPTION_KIND, &opt.kind, "this kind only"},
-    {0, "last", "N", OPTION_COUNT, &opt.last,
-     "a window that keeps the last N keys"},
-    {0, "window", "TIME", OPTION_TIME, &opt.window,
-     "a window of 500ms, 30m, 5d; -n keys come in one"},
-    {0, "generations", "G", OPTION_COUNT, &opt.generations,
-     "the steps in which a window forgets (default 4)"},
-    {0, "dialect", "DIALECT", OPTION_DIALECT, &opt.dialect,
-     "what another system would make of it: see seen dialects"},
-    {0, "bits-per-key", "B", OPTION_REAL, &opt.bits_per_key,
-     "bits for each key, where a dialect counts so"},
+    {0, "kind", "KIND", OPTION_KIND, &wish.kind, "this kind only"},
+    DIALECT_ROW,
+    PER_KEY_ROW,
     KEY_TYPE_ROW,
     {0, "plot", "FILE", OPTION_TEXT, &opt.plot,
      "draw it as SVG: the rate as keys come in, memory against rate; - is "
@@ -50,6 +39,7 @@ static const struct option options[] = {
      "servers for exposure sets instead, from users=100M,items=300 and, if you "
      "like, candidates=200,qps=1000,memory=16G,replicas=1"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
+    QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -82,7 +72,7 @@ static double lookups_per_second(const seen_plan *p)
 
 static const char *bits_option(void)
 {
-    return opt.memory ? "-M" : "--bits";
+    return wish.memory ? "-M" : "--bits";
 }
 
 static double bits_per_key(const seen_plan *p)
@@ -107,16 +97,16 @@ static struct row plan_kind(seen_kind kind)
 {
     struct row row = {.kind = kind, .name = seen_kind_name(kind)};
     seen_spec spec = {.kind = kind,
-                      .items = opt.items,
-                      .fpp = opt.rate,
-                      .bits = opt.bits,
-                      .hashes = (uint32_t)opt.hashes};
+                      .items = wish.items,
+                      .fpp = wish.rate,
+                      .bits = wish.bits,
+                      .hashes = (uint32_t)wish.hashes};
     if (grows(kind)) spec.bits = spec.hashes = 0;
     if (kind == SEEN_WINDOW) {
         /* -n alone means the last n. */
-        spec.last = opt.last || opt.window ? opt.last : opt.items;
-        spec.window_ms = opt.window;
-        spec.generations = (uint32_t)opt.generations;
+        spec.last = wish.last || wish.window_ms ? wish.last : wish.items;
+        spec.window_ms = wish.window_ms;
+        spec.generations = (uint32_t)wish.generations;
     }
     if (grows(kind) && !spec.items)
         row.problem = "needs -n";
@@ -129,13 +119,13 @@ static struct row plan_kind(seen_kind kind)
 /* As the system itself would size it. */
 static struct row plan_dialect(void)
 {
-    struct row row = {.kind = SEEN_FOREIGN, .name = opt.dialect};
-    seen_spec spec = {.dialect = unpacked_name(opt.dialect),
-                      .items = opt.items,
-                      .fpp = opt.rate,
-                      .bits = opt.bits,
-                      .hashes = (uint32_t)opt.hashes,
-                      .bits_per_key = opt.bits_per_key};
+    struct row row = {.kind = SEEN_FOREIGN, .name = wish.dialect};
+    seen_spec spec = {.dialect = unpacked_name(wish.dialect),
+                      .items = wish.items,
+                      .fpp = wish.rate,
+                      .bits = wish.bits,
+                      .hashes = (uint32_t)wish.hashes,
+                      .bits_per_key = wish.bits_per_key};
     row.problem = seen_plan_problem(&spec);
     if (!row.problem && !spec.items)
         row.problem = "items is needed to tell a rate";
@@ -147,14 +137,14 @@ static struct row plan_dialect(void)
  * does a window: they are planned for those who ask for them. */
 static bool wanted(seen_kind kind)
 {
-    if (opt.kind != SEEN_ANY) return opt.kind == kind;
+    if (wish.kind != SEEN_ANY) return wish.kind == kind;
     return kind != SEEN_BITMAP && kind != SEEN_WINDOW;
 }
 
 static size_t plan_all(struct row *rows)
 {
     size_t n = 0;
-    if (opt.dialect) {
+    if (wish.dialect) {
         rows[0] = plan_dialect();
         return 1;
     }
@@ -168,7 +158,7 @@ static size_t plan_all(struct row *rows)
 static void print_wish(const struct row *row)
 {
     char items[UNIT_TEXT], rate[UNIT_TEXT];
-    double p = opt.rate > 0 ? opt.rate : row->plan.fpp;
+    double p = wish.rate > 0 ? wish.rate : row->plan.fpp;
     if (p == 0) {
         printf("integers below %s, exactly\n\n",
                show_count(items, (double)row->plan.bits));
@@ -218,7 +208,7 @@ static void print_plot(const seen_plan *p)
         rate[x] = log10(rate_at(p, 4.0 * fmax(x, 0.1) / (width - 1)));
     }
     printf("\nrate as keys come in, %s (| = planned)\n",
-           opt.dialect ? opt.dialect : seen_kind_name(p->kind));
+           wish.dialect ? wish.dialect : seen_kind_name(p->kind));
     for (int y = height - 1; y >= 0; y--) {
         double at = low + (high - low) * y / (height - 1);
         double step = (high - low) / (height - 1);
@@ -244,9 +234,10 @@ static void print_json(const struct row *rows, size_t n)
         const seen_plan *p = &rows[i].plan;
         json_open(&j, NULL, '{');
         json_text(&j, "kind", seen_kind_name(rows[i].kind));
-        if (opt.dialect) json_text(&j, "dialect", opt.dialect);
+        if (wish.dialect) json_text(&j, "dialect", wish.dialect);
         if (rows[i].problem) {
-            json_text(&j, "problem", rows[i].problem);
+            json_text(&j, "problem",
+                      in_options(rows[i].problem, bits_option()));
             json_close(&j, '}');
             continue;
         }
@@ -424,38 +415,37 @@ static int run(char **operands, size_t n)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
     check_key_format();
     if (opt.fleet) {
-        if (opt.items || opt.rate > 0 || opt.bits || opt.memory ||
-            opt.kind != SEEN_ANY || opt.dialect || opt.plot)
+        if (wish_given() || key_format.type || opt.plot)
             fail("--fleet plans servers, not a filter: it goes with --json "
                  "alone");
         plan_fleet(opt.fleet, opt.json);
         finish_output();
         return EXIT_DONE;
     }
-    if (opt.memory && opt.bits) fail("-M and --bits say the same: give one");
-    if (opt.memory) opt.bits = bits_within(opt.memory);
-    if (opt.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
-    if (opt.generations > UINT32_MAX)
+    if (wish.memory && wish.bits) fail("-M and --bits say the same: give one");
+    if (wish.memory) wish.bits = bits_within(wish.memory);
+    if (wish.hashes > UINT32_MAX) fail("--hashes: expected at most 255");
+    if (wish.generations > UINT32_MAX)
         fail("--generations: expected at most 63");
-    if (opt.last || opt.window || opt.generations) {
-        if (opt.kind != SEEN_ANY && opt.kind != SEEN_WINDOW)
-            fail("--last, --window and --generations are for windows, not for "
-                 "--kind %s",
-                 seen_kind_name(opt.kind));
-        opt.kind = SEEN_WINDOW;
-    }
-
-    if (opt.dialect && opt.kind != SEEN_ANY)
+    if (wish.dialect && wish.kind != SEEN_ANY)
         fail("--dialect and --kind exclude each other");
-    if (opt.bits_per_key > 0 && !opt.dialect)
+    if (wish.last || wish.window_ms || wish.generations) {
+        if (wish.dialect || (wish.kind != SEEN_ANY && wish.kind != SEEN_WINDOW))
+            fail("--last, --window and --generations are for windows, not for "
+                 "%s %s",
+                 wish.dialect ? "--dialect" : "--kind",
+                 wish.dialect ? wish.dialect : seen_kind_name(wish.kind));
+        wish.kind = SEEN_WINDOW;
+    }
+    if (wish.bits_per_key > 0 && !wish.dialect)
         fail("--bits-per-key goes with --dialect; otherwise give -p or --bits");
     struct row rows[MOST_KINDS];
     size_t kinds = plan_all(rows);
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* These take any wish; what the others say about it is the answer. */
-    if (!shown || (grows(shown->kind) && opt.kind != shown->kind))
+    if (!shown || (grows(shown->kind) && wish.kind != shown->kind))
         fail("%s%s", in_options(rows[0].problem, bits_option()),
-             opt.items || opt.rate > 0 || opt.bits || opt.dialect
+             wish.items || wish.rate > 0 || wish.bits || wish.dialect
                  ? ""
                  : "; for example: seen plan -n 1e6 -p 1%");
 
@@ -491,7 +481,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, NULL};
+static const struct option *const groups[] = {options, window_options, NULL};
 
 const struct verb verb_plan = {
     .name = "plan",

@@ -25,18 +25,6 @@ const struct option secret_options[] = {
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
-#define DIALECT_ROW                                                            \
-    {                                                                          \
-        0, "dialect", "DIALECT", OPTION_DIALECT, &wish.dialect,                \
-            "a filter of another system: see seen dialects"                    \
-    }
-
-#define PER_KEY_ROW                                                            \
-    {                                                                          \
-        0, "bits-per-key", "B", OPTION_REAL, &wish.bits_per_key,               \
-            "bits for each key, where a dialect counts so"                     \
-    }
-
 const struct option dialect_options[] = {
     HEADING("filters of other systems"),
     DIALECT_ROW,
@@ -52,7 +40,7 @@ const struct option dialect_options[] = {
 
 const struct option wish_options[] = {
     HEADING("the filter, when it is made"),
-    {'n', NULL, "ITEMS", OPTION_COUNT, &wish.items, "keys to hold: 1e9, 10M"},
+    ITEMS_ROW,
     {'p', NULL, "RATE", OPTION_RATE, &wish.rate,
      "false-positive rate: 0.1% (the default), 1e-6, 1/1000"},
     DIALECT_ROW,
@@ -62,10 +50,15 @@ const struct option wish_options[] = {
      "blocked (the default), or another one of seen plan"},
     {0, "bits", "M", OPTION_COUNT, &wish.bits,
      "bits of the filter, or the bound of a bitmap"},
-    {0, "hashes", "K", OPTION_COUNT, &wish.hashes, "bits set per key"},
+    HASHES_ROW,
     {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
      "hash with a secret: for keys that an enemy chose"},
     SECRET_ROW,
+    {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
+};
+
+const struct option window_options[] = {
+    HEADING("a window, which forgets"),
     {0, "window", "TIME", OPTION_TIME, &wish.window_ms,
      "forget keys after this long: 5d, 30m"},
     {0, "last", "N", OPTION_COUNT, &wish.last,

@@ -24,9 +24,31 @@ struct wish {
 
 extern struct wish wish;
 
-/* Rows for verbs that make filters, and for those that only open them. */
+/* Rows for verbs that make filters (of which plan only dreams), and for those
+ * that only open them. */
 extern const struct option wish_options[];
+extern const struct option window_options[];
 extern const struct option secret_options[];
+
+#define ITEMS_ROW                                                              \
+    {                                                                          \
+        'n', NULL, "ITEMS", OPTION_COUNT, &wish.items,                         \
+            "keys to hold: 1e9, 10M"                                           \
+    }
+#define HASHES_ROW                                                             \
+    {                                                                          \
+        0, "hashes", "K", OPTION_COUNT, &wish.hashes, "bits set per key"       \
+    }
+#define DIALECT_ROW                                                            \
+    {                                                                          \
+        0, "dialect", "DIALECT", OPTION_DIALECT, &wish.dialect,                \
+            "a filter of another system: see seen dialects"                    \
+    }
+#define PER_KEY_ROW                                                            \
+    {                                                                          \
+        0, "bits-per-key", "B", OPTION_REAL, &wish.bits_per_key,               \
+            "bits for each key, where a dialect counts so"                     \
+    }
 
 /* For verbs that open filters of other systems: which, and what their bytes do
  * not say. */

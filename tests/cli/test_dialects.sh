@@ -200,7 +200,7 @@ run "$seen" plan --dialect leveldb -n 1000; expect_failure "--bits-per-key or -p
 run "$seen" plan --dialect gozero --kind bloom -n 9; expect_failure "exclude each other"
 run "$seen" plan --bits-per-key 8 -n 9; expect_failure "goes with --dialect"
 run "$seen" plan --bits-per-key 0 -n 9; expect_failure "a number above 0"
-run "$seen" dialects; expect_code 0; expect_silent
+run "$seen" dialects -q; expect_code 0; expect_silent
 run "$seen" convert "$vectors/bits-and-blooms/filter.bin" --to bits-and-blooms-json -o -
 expect; [ "$out" = "$(cat "$vectors/bits-and-blooms-json/filter.bin")" ] || wrong "as JSON"
 run "$seen" dialects

@@ -160,4 +160,19 @@ run "$seen" plan --fleet users=10x,items=5; expect_failure "--fleet users=10x: e
 run "$seen" plan --fleet users,items=5; expect_failure "--fleet users: expected"
 run "$seen" plan --fleet users=1,items=1,,; expect_failure "expected users="
 
+# ---- Options that would say nothing ------------------------------------------
+
+for option in '-n 5' '-p 1%' '--bits 9' '--hashes 7' '-M 1M' '--kind bloom' '--last 10' '--window 5d' '--generations 5' '--dialect gozero' '--bits-per-key 10' '--key-type i32' '--plot x'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" plan --fleet users=1M,items=300 $option; expect_failure "--fleet plans servers, not a filter: it goes with --json alone"
+done
+for option in '--last 10' '--window 5d' '--generations 5'; do
+  # shellcheck disable=SC2086
+  run "$seen" plan --dialect gozero -n 9 $option; expect_failure "are for windows, not for --dialect gozero"
+done
+# JSON speaks of options, too.
+run "$seen" plan -n 1e6 -p 0.1% --hashes 3 --json; expect_code 0; expect; ! grep -qE '"problem": ".*\b(fpp|items|limit)\b' .out || wrong "words of the library"
+expect; grep -q '"problem": ".*-' .out || wrong "no problem to look at"
+run "$seen" plan -q -n 1e6 -p 0.1%; expect_code 0; expect_silent
+
 finish
