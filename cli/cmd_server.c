@@ -7,6 +7,7 @@
  * tells them.
  *
  *     DIR/secret            of the exposure sets, made if it is not there
+ *     DIR/unfinished        while a cluster is being made
  *     DIR/PORT/             data, log and configuration of the node at PORT
  */
 #define _GNU_SOURCE /* realpath, asprintf */
@@ -64,9 +65,8 @@ static const struct option options[] = {
 
 static struct node {
     unsigned port;
-    pid_t pid;   /* 0: not running */
-    char *dir;   /* its own */
-    bool is_new; /* has never run */
+    pid_t pid; /* 0: not running */
+    char *dir; /* its own */
 } nodes[MOST_NODES];
 
 static size_t count;
@@ -113,6 +113,17 @@ static const char *find_server(void)
     if (!found)
         fail("neither valkey-server nor redis-server is in the PATH: install "
              "one, or name it with --server");
+    return found;
+}
+
+/* Which makes a cluster of nodes. Looked for before there are any. */
+static const char *find_client(void)
+{
+    const char *found = find_program("valkey-cli");
+    if (!found) found = find_program("redis-cli");
+    if (!found)
+        fail("neither valkey-cli nor redis-cli is in the PATH: one of them is "
+             "needed to make a cluster");
     return found;
 }
 
@@ -176,26 +187,48 @@ static bool try_port(unsigned port, bool connected)
     return fd >= 0;
 }
 
-/* Does a node see all slots served? */
-static bool cluster_ok(unsigned port)
+/* A command without arguments of its own, and the reply up to a word that is in
+ * it; "" if the node does not answer. */
+static void ask_node(unsigned port, const char *command, const char *until,
+                     char *reply, size_t cap)
 {
-    static const char question[] = "CLUSTER INFO\r\n";
-    char answer[2048];
     size_t len = 0;
     struct timeval patience = {.tv_sec = 1};
     int fd = socket_at(port, true);
-    if (fd < 0) return false;
+    *reply = '\0';
+    if (fd < 0) return;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    ssize_t got = write(fd, question, sizeof question - 1);
-    while (got > 0 && len + 1 < sizeof answer) {
-        got = read(fd, answer + len, sizeof answer - 1 - len);
+    ssize_t got = write(fd, command, strlen(command));
+    while (got > 0 && len + 1 < cap && !strstr(reply, until)) {
+        got = read(fd, reply + len, cap - 1 - len);
         len += got > 0 ? (size_t)got : 0;
-        answer[len] = 0;
-        if (strstr(answer, "cluster_state:")) break;
+        reply[len] = '\0';
     }
     close(fd);
-    answer[len] = 0;
-    return strstr(answer, "cluster_state:ok") != NULL;
+}
+
+/* What a node knows of its cluster. */
+struct cluster_info {
+    bool ok;    /* all slots are served */
+    long slots; /* that somebody has */
+    long nodes; /* itself among them; 0: it does not answer */
+};
+
+/* The number behind "name:". */
+static long number_in(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? strtol(at + strlen(name), NULL, 10) : 0;
+}
+
+static struct cluster_info ask_cluster(unsigned port)
+{
+    char reply[2048];
+    ask_node(port, "CLUSTER INFO\r\n", "cluster_size:", reply, sizeof reply);
+    return (struct cluster_info){
+        .ok = strstr(reply, "cluster_state:ok") != NULL,
+        .slots = number_in(reply, "cluster_slots_assigned:"),
+        .nodes = number_in(reply, "cluster_known_nodes:")};
 }
 
 static void check_ports(void)
@@ -239,7 +272,6 @@ static void start(struct node *n, const char *server, const char *module,
 {
     char *port = text_of("%u", n->port), *log = text_of("%s/log", n->dir);
     char *argument = text_of("secret-file=%s", secret);
-    char *cluster = text_of("%s/nodes.conf", n->dir);
     char *argv[] = {(char *)(uintptr_t)server,
                     "--port",
                     port,
@@ -269,7 +301,6 @@ static void start(struct node *n, const char *server, const char *module,
                     (char *)(uintptr_t)module,
                     argument,
                     NULL};
-    n->is_new = access(cluster, F_OK) != 0;
     n->pid = fork();
     if (n->pid < 0) fail("fork: %s", strerror(errno));
     if (n->pid == 0) {
@@ -289,7 +320,6 @@ static void start(struct node *n, const char *server, const char *module,
     free(port);
     free(log);
     free(argument);
-    free(cluster);
 }
 
 /* Those that have ended are not running any more. */
@@ -345,13 +375,78 @@ static void wait_up(void)
 
 /* ---- A cluster ---------------------------------------------------------- */
 
-static void create_cluster(void)
+#define SLOTS 16384
+
+static char *unfinished; /* the path of that file */
+
+static void begin_making(void)
 {
-    const char *client = find_program("valkey-cli");
-    if (!client) client = find_program("redis-cli");
-    if (!client)
-        give_up("neither valkey-cli nor redis-cli is in the PATH: one of them "
-                "is needed to make a cluster");
+    int fd = open(unfinished, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) give_up("%s: %s", unfinished, strerror(errno));
+    close(fd);
+}
+
+static struct cluster_info wait_answer(const struct node *n)
+{
+    struct cluster_info info = ask_cluster(n->port);
+    for (long waited = 0; !stopping && !info.nodes; waited += 50) {
+        if (reap() < count || waited > PATIENCE_MS)
+            give_up("the node at port %u does not answer: %s/log says why",
+                    n->port, n->dir);
+        pause_ms(50);
+        info = ask_cluster(n->port);
+    }
+    return info;
+}
+
+/* Nodes of a cluster that nobody was told of begin again, unless one of them has
+ * somebody's keys all the same. */
+static void reset_nodes(void)
+{
+    static const struct {
+        const char *command, *expected;
+    } steps[] = {{"DBSIZE\r\n", ":0\r\n"},
+                 {"CLUSTER RESET HARD\r\n", "+OK\r\n"}};
+    char reply[256];
+    for (size_t i = 0; i < 2 * count && !stopping; i++) {
+        const struct node *n = &nodes[i % count];
+        ask_node(n->port, steps[i / count].command, "\n", reply, sizeof reply);
+        if (strcmp(reply, steps[i / count].expected) != 0)
+            give_up("the cluster in %s was never finished, and the node at "
+                    "port %u cannot begin again: remove %s/[0-9]*",
+                    opt.dir, n->port, opt.dir);
+    }
+}
+
+/*
+ * Is there a cluster? The files of nodes do not tell: they are there as soon as
+ * a node has run. So the nodes are asked. None has slots, nor knows another one:
+ * no. One knows of all slots and as many nodes: yes. Anything else is a cluster
+ * of another size, or one whose making was cut short.
+ */
+static bool cluster_there(void)
+{
+    size_t blank = 0;
+    long most = 0;
+    bool whole = false, cut_short = access(unfinished, F_OK) == 0;
+    for (size_t i = 0; i < count && !stopping; i++) {
+        struct cluster_info info = wait_answer(&nodes[i]);
+        blank += info.slots == 0 && info.nodes == 1;
+        whole = whole || (info.slots == SLOTS && info.nodes >= (long)count);
+        if (info.nodes > most) most = info.nodes;
+    }
+    if (stopping || (whole && !cut_short)) return true;
+    if (blank == count) return false;
+    if (!cut_short)
+        give_up("%s has a cluster of %ld nodes, --cluster %" PRIu64
+                " means %zu: start it as it was, or remove %s/[0-9]*",
+                opt.dir, most, opt.cluster, count, opt.dir);
+    reset_nodes();
+    return false;
+}
+
+static void create_cluster(const char *client)
+{
     char *argv[MOST_NODES + 8];
     size_t n = 0;
     argv[n++] = (char *)(uintptr_t)client;
@@ -375,8 +470,7 @@ static void create_cluster(void)
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!stopping && status != 0)
-        give_up("%s --cluster create failed: are there nodes of an older "
-                "cluster in %s?",
+        give_up("%s --cluster create failed: the logs in %s may say why",
                 client, opt.dir);
     for (size_t i = 0; i < count; i++)
         free(argv[3 + i]);
@@ -386,12 +480,23 @@ static void wait_cluster(void)
 {
     long waited = 0;
     for (size_t i = 0; i < count; i++)
-        for (; !stopping && !cluster_ok(nodes[i].port); waited += 50) {
+        for (; !stopping && !ask_cluster(nodes[i].port).ok; waited += 50) {
             if (reap() < count || waited > PATIENCE_MS)
                 give_up("the cluster does not come up: the logs in %s say why",
                         opt.dir);
             pause_ms(50);
         }
+    if (!stopping) unlink(unfinished);
+}
+
+static void make_cluster(const char *client)
+{
+    unfinished = text_of("%s/unfinished", opt.dir);
+    if (!cluster_there() && !stopping) {
+        begin_making();
+        create_cluster(client);
+    }
+    if (!stopping) wait_cluster();
 }
 
 /* ---- The verb ----------------------------------------------------------- */
@@ -446,6 +551,7 @@ static int run(char **operands, size_t n)
     for (size_t i = 0; i < count; i++)
         nodes[i].port = (unsigned)(opt.port + i);
     const char *server = find_server(), *module = find_module();
+    const char *client = opt.cluster ? find_client() : NULL;
     check_ports();
 
     opt.dir = make_dir(opt.dir ? opt.dir : "seen-server");
@@ -454,17 +560,14 @@ static int run(char **operands, size_t n)
     new_secret();
     keep_secret();
     heed();
-    bool fresh = true;
     for (size_t i = 0; i < count; i++) {
         char *dir = text_of("%s/%u", opt.dir, nodes[i].port);
         nodes[i].dir = make_dir(dir);
         free(dir);
         start(&nodes[i], server, module, wish.secret_file);
-        fresh = fresh && nodes[i].is_new;
     }
     wait_up();
-    if (opt.cluster && fresh && !stopping) create_cluster();
-    if (opt.cluster && !stopping) wait_cluster();
+    if (opt.cluster && !stopping) make_cluster(client);
     if (!stopping) say_how();
     watch();
     bool died = !stopping;

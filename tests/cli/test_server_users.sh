@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-port=$((22000 + RANDOM % 800))
+port=$((9000 + RANDOM % 900))
 while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
 "$seen" server -q --port "$port" --dir data >up.out 2>&1 &
 pid=$!
