@@ -24,7 +24,8 @@ static const struct option options[] = {
     {0, "batch", "N", OPTION_COUNT, &opt.batch,
      "sync to disk after at most N keys (default 65536)"},
     {0, "ack", NULL, OPTION_FLAG, &opt.ack,
-     "print after each batch how many keys are safe on disk"},
+     "print after each batch how many keys are safe: on disk, or\n"
+     "acknowledged by the server"},
     {0, "ttl", "TIME", OPTION_TIME, &opt.ttl,
      "on a server: all of it leaves after this time"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
@@ -108,8 +109,7 @@ static void open_file(const char *name)
     if (!exists && !wish_given())
         fail("%s: no such %s; add -n ITEMS -p RATE to make it", name,
              target.on_server ? "filter there" : "file");
-    if (!exists && spec.kind == SEEN_BITMAP && !key_format.hex)
-        key_format.u64 = true;
+    if (!exists && spec.kind == SEEN_BITMAP) keys_for_bitmap();
     if (!exists && spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
     if (exists && seen_kind_built(target.facts.plan.kind))
@@ -220,7 +220,10 @@ const struct verb verb_add = {
             "agree\n"
             "with them. A filter of another system (--dialect, or by its "
             "bytes) is\n"
-            "written as a whole when all keys are in.",
+            "written as a whole when all keys are in. On a server (a URL) keys "
+            "are as "
+            "safe\n"
+            "as what it acknowledges.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -60,16 +60,6 @@ static bool all_regular(char **inputs, size_t n)
     return regular;
 }
 
-/* The kinds that need not know; those of them that this build has. */
-static const char *growing_kinds(void)
-{
-    static char text[64];
-    bool scalable = seen_kind_named("scalable") != SEEN_ANY;
-    snprintf(text, sizeof text, "%s--kind set",
-             scalable ? "--kind scalable or " : "");
-    return text;
-}
-
 static void settle_items(char **inputs, size_t n)
 {
     if (spec.kind == SEEN_BITMAP) return;
@@ -82,8 +72,7 @@ static void settle_items(char **inputs, size_t n)
     if (!needed && !useful) return;
     if (!regular)
         fail("how many keys will come? Only files can be counted first: add "
-             "-n ITEMS, or %s, which grows",
-             growing_kinds());
+             "-n ITEMS, or --kind scalable or --kind set, which grows");
     uint64_t lines = count_lines(inputs, n);
     spec.items = lines ? lines : 1;
     if (useful) spec.fpp = 0; /* follows from the others */
@@ -350,7 +339,7 @@ static int run(char **operands, size_t n)
 {
     const char *path = output_path(opt.output);
     spec = wished_spec();
-    if (spec.kind == SEEN_BITMAP && !key_format.hex) key_format.u64 = true;
+    if (spec.kind == SEEN_BITMAP) keys_for_bitmap();
     if (spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
     if (opt.threads > 256) fail("-j: expected at most 256 threads");

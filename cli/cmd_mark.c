@@ -25,7 +25,8 @@ static const struct option options[] = {
     {0, "batch", "N", OPTION_COUNT, &opt.batch,
      "sync after at most N changes of users (default 1000)"},
     {0, "ack", NULL, OPTION_FLAG, &opt.ack,
-     "print after each batch how many events are safe on disk"},
+     "print after each batch how many events are safe: on disk,\n"
+     "or acknowledged by the server"},
     {0, "new", NULL, OPTION_FLAG, &opt.count_new,
      "count the events that were new, too: slower"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
@@ -125,7 +126,7 @@ static void report_json(FILE *to)
     json_number(&j, "marks", (double)(tally.lines - refused));
     json_number(&j, "new", opt.count_new ? (double)tally.found : NAN);
     json_number(&j, "damaged", (double)users.damaged);
-    json_number(&j, "recovered", (double)users.report.recovered_frames);
+    json_number(&j, "recovered_batches", (double)users.report.recovered_frames);
     json_number(&j, "seconds", seconds_running());
     json_close(&j, '}');
 }
@@ -183,8 +184,9 @@ const struct verb verb_mark = {
     .text =
         "Without USER, events come from stdin, one a line: a user, a tab, an "
         "item.\n"
-        "STORE is a directory, made if it is not there. What is done is on "
-        "disk.\n"
+        "STORE is a directory, made if it is not there, and what is done is on "
+        "disk;\n"
+        "or redis://..., and it is as safe as what the server acknowledges.\n"
         "Marking an item again renews it: it is remembered for a whole ttl "
         "from\n"
         "then on. --policy also changes that of a store that is there; what "

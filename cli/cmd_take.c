@@ -55,11 +55,14 @@ const struct verb verb_take = {
         "seen fresh, the first COUNT of it, and seen mark, in one step. Lines "
         "are\n"
         "printed when their marks are on disk: what has been printed is never\n"
-        "printed again, whatever happens. Without USER, lines on stdin are a "
-        "user,\n"
-        "a tab and a candidate, those of a user together; each user gets "
-        "COUNT.\n"
-        "The store is made if it is not there. --tail is for the store of "
+        "printed again, whatever happens. (On a server: when it has "
+        "acknowledged\n"
+        "them, and as long as it keeps them.) Without USER, lines on stdin are "
+        "a\n"
+        "user, a tab and a candidate, those of a user together; each user "
+        "gets\n"
+        "COUNT. The store is made if it is not there. --tail is for the store "
+        "of\n"
         "--also.",
     .examples = examples,
     .options = groups,

@@ -401,7 +401,7 @@ const struct verb verb_uniq = {
     .text = "Prints each line the first time it comes; the order stays. "
             "Without -p,\n"
             "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
-            "15 bytes\n"
+            "20 bytes\n"
             "each, no wrong drop to be expected below a billion lines). With "
             "them it\n"
             "uses a Bloom filter: less memory, and a known small number of "

@@ -38,8 +38,8 @@ struct flow {
      * chunk.failure says why. */
     size_t (*ask)(struct job *job);
     /* Exactly once: after the last line, before an error ends the program, or
-     * when SIGINT or SIGTERM does. All lines asked about are out by then,
-     * except that output may be what failed. NULL: signals just kill. */
+     * when SIGINT, SIGTERM or SIGHUP does. All lines asked about are out by
+     * then, except that output may be what failed. NULL: signals just kill. */
     void (*close)(void);
 
     const char *found; /* what lines with the answer true are called; NULL:

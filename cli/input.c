@@ -139,6 +139,20 @@ void keys_for_dialect(const char *dialect)
         seen_dialect_named(dialect, &facts) && facts.can & SEEN_INT_BIG;
 }
 
+void keys_for_bitmap(void)
+{
+    const char *given = key_format.type     ? "--key-type"
+                        : key_format.fields ? "-f"
+                        : key_format.fold   ? "-i"
+                                            : NULL;
+    if (key_format.hex) return;
+    if (given)
+        fail("keys of a bitmap are decimal numbers, the whole line: leave out "
+             "%s",
+             given);
+    key_format.u64 = true;
+}
+
 void check_key_format(void)
 {
     if (key_format.type) parse_key_type(key_format.type);

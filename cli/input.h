@@ -56,6 +56,9 @@ extern const struct option key_options[];
 
 /* The filter is of this dialect, which may have a byte order of its own. */
 void keys_for_dialect(const char *dialect);
+
+/* The filter is a bitmap: keys are numbers, in decimal unless --hex says other. */
+void keys_for_bitmap(void);
 void check_key_format(void);
 
 /* ---- Chunks ------------------------------------------------------------- */

@@ -38,8 +38,8 @@ void more_work(const char *name);
  * say. */
 void end_progress(void);
 
-/* From now on SIGINT and SIGTERM call `act`, in the thread of progress, before
- * they end the program; a second one does not wait for it. After
+/* From now on SIGINT, SIGTERM and SIGHUP call `act`, in the thread of progress,
+ * before they end the program; a second one does not wait for it. After
  * start_progress(). */
 void heed_signals(void (*act)(void));
 

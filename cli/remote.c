@@ -27,12 +27,6 @@ bool is_remote_bitmap(const struct target *t)
     return strncmp(t->name, "redis+bitmap:", 13) == 0;
 }
 
-/* Bitmaps hold numbers. */
-static void numbers_for_bitmaps(const struct target *t)
-{
-    if (is_remote_bitmap(t) && !key_format.hex) key_format.u64 = true;
-}
-
 bool find_remote(struct target *t)
 {
     if (wish.dialect)
@@ -41,7 +35,7 @@ bool find_remote(struct target *t)
         fail("%s: holds users, whom seen fresh and seen mark are for; a filter "
              "is named by ?key=NAME",
              t->name);
-    numbers_for_bitmaps(t);
+    if (is_remote_bitmap(t)) keys_for_bitmap();
     seen_status status =
         seen_remote_open(&t->remote, t->name, NULL, &t->report);
     if (status == SEEN_ABSENT) return false;

@@ -65,7 +65,7 @@ char *real_name(const char *name)
 
 const char *target_operand(char **operands, size_t n)
 {
-    if (n == 0) fail("TARGET is missing: expected a filter file, or -");
+    if (n == 0) fail("TARGET is missing: expected a filter file, a URL, or -");
     bool keys_from_stdin = n == 1;
     for (size_t i = 1; i < n; i++)
         keys_from_stdin = keys_from_stdin || is_stdin(operands[i]);
@@ -134,8 +134,7 @@ bool find_target(struct target *t, const char *name)
     if (wish.dialect)
         fail("%s: is a filter of ours, of kind %s: leave out --dialect",
              t->name, seen_kind_name(t->facts.plan.kind));
-    if (t->facts.plan.kind == SEEN_BITMAP && !key_format.hex)
-        key_format.u64 = true;
+    if (t->facts.plan.kind == SEEN_BITMAP) keys_for_bitmap();
     return true;
 }
 

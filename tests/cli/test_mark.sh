@@ -214,6 +214,7 @@ wait_for test -s acks
 kill -KILL $pid; wait $pid 2>/dev/null
 exec 3>&-
 run bash -c "echo four | '$seen' fresh --tail feed busy"; expect_out ''
+cp -r feed crashed; run "$seen" mark --json crashed busy five; expect_json recovered_batches 1
 run "$seen" mark feed busy five; expect_code 0; expect_err "feed: was not closed last time: 1 batches recovered from its journal"
 expect_fresh 0 feed busy four five
 

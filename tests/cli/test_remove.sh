@@ -63,6 +63,15 @@ run "$seen" remove nowhere keys; expect_failure "nowhere: no such file"
 run "$seen" remove c nowhere; expect_failure "nowhere: No such file"
 echo x >word; run "$seen" remove bitmap word; expect_failure "word:1: x: expected a decimal number"
 run "$seen" remove "redis://host/x?key=k" keys; expect_failure "is not the number of a database"
+for option in '-f 1' -i '--key-type i32'; do
+  # shellcheck disable=SC2086 # words
+  run "$seen" remove bitmap keys $option; expect_code 2; expect_err "keys of a bitmap are decimal numbers, the whole line: leave out ${option%% *}"
+  # shellcheck disable=SC2086
+  run "$seen" check bitmap keys $option; expect_code 2
+done
+run "$seen" build --kind bitmap -f 1 -o none keys; expect_failure "keys of a bitmap are decimal numbers"
+run "$seen" add --kind bitmap --bits 10 -f 1 none keys; expect_failure "keys of a bitmap are decimal numbers"; expect_no_file none
+run "$seen" check bitmap --u64 -f 1 keys; expect_code 2
 run "$seen" remove --help; expect_code 0
 
 finish
