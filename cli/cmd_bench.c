@@ -210,17 +210,17 @@ static void draw(const struct measured *m, size_t n)
 
 /* ---- Run ---------------------------------------------------------------- */
 
+/* Bitmaps have no keys of some length, no -n and no rate: nothing of the table. */
 static bool wanted(seen_kind kind)
 {
-    if (opt.kind != SEEN_ANY) return opt.kind == kind;
-    return kind != SEEN_BITMAP && kind != SEEN_WINDOW;
+    return opt.kind != SEEN_ANY ? opt.kind == kind : kind != SEEN_BITMAP;
 }
 
 static struct measured measure_kind(seen_kind kind)
 {
     static const uint8_t secret[16] = "seen bench";
     seen_spec spec = {.kind = kind, .items = opt.items, .fpp = opt.rate};
-    if (kind == SEEN_WINDOW) spec.last = opt.items;
+    if (kind == SEEN_WINDOW) spec.last = opt.items; /* all that is asked for */
     if (opt.keyed) {
         spec.flags = SEEN_KEYED;
         spec.key = secret;
@@ -289,10 +289,9 @@ const struct verb verb_bench = {
         "asked\n"
         "for ahead. `reads a lookup` is what one lookup in a batch costs in "
         "those.\n"
-        "All in processor time of one thread; speeds are medians. Takes about "
-        "a "
-        "second\n"
-        "a kind for a million keys.",
+        "All in processor time of one thread; speeds are medians. A window is "
+        "one of\n"
+        "the last ITEMS keys. Takes about a second a kind for a million keys.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -20,9 +20,9 @@ for kind in report["kinds"]:
     assert abs(kind["fpp_measured"] - kind["wrong"] / kind["probes"]) < 1e-12, kind
 print(len(report["kinds"]) >= int(sys.argv[2]))
 EOF
-run bash -c "'$seen' bench -n 20k -p 2% --key-bytes 9 --json --plot bench.svg | python3 check.py 9 6"
+run bash -c "'$seen' bench -n 20k -p 2% --key-bytes 9 --json --plot bench.svg | python3 check.py 9 8"
 expect_code 0; expect_out True; expect_silent
-for kind in bloom blocked cuckoo fuse scalable set; do
+for kind in bloom blocked cuckoo fuse scalable set sorted window; do
   expect; grep -q ">$kind<" bench.svg || wrong "expected bars for $kind"
 done
 run python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("bench.svg")'; expect_code 0
