@@ -18,7 +18,7 @@ printf '%s\n' a b c >posts
 # ---- The policy goes with every question -------------------------------------
 
 # A server that is asked with its default of 5 days calls older marks forgotten.
-policy=(--policy items=10,ttl=30d)
+policy=(--policy "items=10,ttl=30d")
 ten_days_ago=$(($(date +%s%3N) - 10 * 86400000))
 run "${ask[@]}" SEEN.MARK seen:alice AT "$ten_days_ago" POLICY items=10,ttl=30d a b; expect_out 2
 run "$seen" fresh "$store" alice "${policy[@]}" posts; expect_code 0; expect_out c
