@@ -37,7 +37,7 @@ const struct option tail_options[] = {
 
 const struct option server_policy_options[] = {
     {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
-     "on a server: the policy that the user is marked with"},
+     "on a server: instead of the user's policy, this once"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 

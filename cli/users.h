@@ -20,7 +20,8 @@
 /* ---- Options ------------------------------------------------------------ */
 
 /* Rows for all verbs of stores, for those that read, for those that may create,
- * and for the others: on a server a policy goes with every command. */
+ * and for the others: a server takes a policy for
+ * one command. */
 extern const struct option time_options[];
 extern const struct option tail_options[];
 extern const struct option policy_options[];
