@@ -86,7 +86,8 @@ static void must_merge(const struct target *a, const struct target *b,
 static seen_filter *copy_of(const seen_filter *f)
 {
     seen_filter *copy;
-    if (seen_copy(&copy, f, NULL) != SEEN_OK) fail("out of memory");
+    seen_status status = seen_copy(&copy, f, NULL);
+    if (status != SEEN_OK) fail("%s", seen_strerror(status));
     return copy;
 }
 
@@ -119,6 +120,7 @@ static seen_filter *merge(struct target *targets, size_t n)
         struct target *t = &targets[i];
         work_on(t->name);
         read_target(t);
+        must_be_whole(t);
         if (i == 0) {
             into = copy_of(t->filter);
             if (bound) must_merge(t, t, seen_reserve(into, bound));

@@ -189,6 +189,13 @@ uint64_t clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+void must_be_whole(const struct target *t)
+{
+    seen_store_report report;
+    if (t->store && seen_file_verify(t->path, &report) != SEEN_OK)
+        fail("%s: %s", t->name, report.problem);
+}
+
 void advance_target(struct target *t)
 {
     if (t->facts.plan.kind != SEEN_WINDOW) return;
@@ -319,6 +326,9 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
     } else if (status == SEEN_UNSUPPORTED && t->dialect) {
         c->bad = "cannot be added: this filter answers maybe to everything, or "
                  "was made for no keys";
+    } else if (status == SEEN_CORRUPT) {
+        c->bad = "the file is damaged where this key belongs: seen verify "
+                 "tells more";
     } else {
         c->bad = seen_strerror(status);
     }

@@ -47,6 +47,10 @@ void read_target(struct target *t);
 void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create);
 
+/* After read_target(), for who makes a new file of it: that would give damage new
+ * checksums. */
+void must_be_whole(const struct target *t);
+
 /* The time for a window, which keys are added and asked for at: milliseconds
  * since 1970. Other kinds do not care. */
 uint64_t clock_ms(void);
