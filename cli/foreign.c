@@ -114,8 +114,7 @@ static void must_import(const struct target *t, const seen_spec *spec,
     if (status == SEEN_NOMEM) fail("%s: out of memory", t->name);
     const char *why = seen_import_problem(t->dialect, spec, t->bytes, t->len);
     if (!why) why = seen_strerror(status);
-    fail("%s: as %s: %s", t->name, t->dialect,
-         status == SEEN_CORRUPT ? why : in_options(why, "--bits"));
+    fail("%s: as %s: %s", t->name, t->dialect, in_options(why, "--bits"));
 }
 
 bool find_foreign(struct target *t)

@@ -232,7 +232,9 @@ const char *in_options(const char *problem, const char *bits_option)
         size_t word = 0;
         while (isalpha((unsigned char)problem[word]) || problem[word] == '_')
             word++;
-        const char *option = option_for(problem, word, bits_option);
+        bool unit = len > 1 && isdigit((unsigned char)text[len - 2]);
+        const char *option =
+            unit ? NULL : option_for(problem, word, bits_option);
         if (option) {
             len +=
                 (size_t)snprintf(text + len, sizeof text - len, "%s", option);

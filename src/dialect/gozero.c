@@ -114,7 +114,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
     if (len > bytes ||
         (len == bytes && buf[len - 1] & (uint8_t)((1 << unused) - 1)))
         return seen_refuse(why, SEEN_CORRUPT,
-                           "has bits set at or beyond bits: is that number "
+                           "has ones at or beyond bits: is that number "
                            "right?");
     seen_foreign_one(f, spec->bits, K, bytes);
     f->links[0].at = len ? (uint8_t *)(uintptr_t)buf : NULL;

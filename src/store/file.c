@@ -458,7 +458,9 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
     return SEEN_OK;
 }
 
-/* Apply what the last writer left in the journal. */
+/* Apply what the last writer left in the journal. Bits that are set already are
+ * stored once more: a page that a failed sync left clean, and wrong on disk, is
+ * dirty again and will be written. */
 static seen_status replay(seen_filter_store *s, seen_store_report *r)
 {
     struct replaying ctx = {.store = s};
