@@ -447,8 +447,7 @@ static void run(bool from_there_on)
         assert_int_equal(memory.bytes, 0);
         assert_int_equal(memory.violations, 0);
     }
-    print_message("%zu allocations, each failed %s\n", (size_t)sites,
-                  from_there_on ? "for good" : "once");
+    test_tried(sites, "failed allocations");
 }
 
 static void every_allocation_may_fail_once(void **state)

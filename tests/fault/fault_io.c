@@ -170,7 +170,7 @@ static void every_call_fails_once_and_for_good(void **state)
                         n++;
                     faults += n - 1;
                 }
-    print_message("%llu faults\n", (unsigned long long)faults);
+    test_tried(faults, "faults");
     assert_true(faults > 1000);
 }
 

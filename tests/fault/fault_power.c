@@ -212,9 +212,9 @@ static void no_power_cut_loses_anything(void **state)
             for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE;
                  mode++)
                 run_with(&specs[i], mode, 2, seed);
-    print_message("%llu states, %llu of them twice; %llu keys recovered, "
-                  "%llu torn tails\n",
-                  (unsigned long long)run.states, (unsigned long long)run.twice,
+    test_tried(run.states, "states");
+    print_message("%llu of them twice; %llu keys recovered, %llu torn tails\n",
+                  (unsigned long long)run.twice,
                   (unsigned long long)run.recovered,
                   (unsigned long long)run.torn);
     assert_true(run.recovered > 0 && run.torn > 0);

@@ -230,7 +230,7 @@ static void every_call_fails_once_and_for_good(void **state)
             n++;
         faults += n - 1;
     }
-    print_message("%llu faults\n", (unsigned long long)faults);
+    test_tried(faults, "faults");
     assert_true(faults > 300);
 }
 
@@ -293,7 +293,7 @@ static void a_shelf_fails_at_every_step(void **state)
             faults++;
     }
     sim_uninstall();
-    print_message("%llu faults of the shelf\n", (unsigned long long)faults);
+    test_tried(faults, "faults"); /* of the shelf */
     assert_true(faults > 50);
 }
 
