@@ -202,7 +202,8 @@ static const seen_spec specs[] = {
 
 #define SPECS (sizeof specs / sizeof *specs)
 
-/* 2000 states in the quick run, 40,000 with the scale of --full. */
+/* One seed in the quick run, about 7000 states; 40,000 and more with the scale of
+ * --full. */
 static void no_power_cut_loses_anything(void **state)
 {
     (void)state;

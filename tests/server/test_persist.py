@@ -55,7 +55,7 @@ BF = [
     ("BF.ADD", "r", "front"),  # "already there", says the list; the bits change
     ("BF.ALLOW", "r", "REMOVE", "ITEMS", "x"),
     ("BF.CLEAR", "like"),
-    ("BF.ADD", "w", "a"),
+    ("BF.ADD", "w", "late"),
     ("BF.CLEAR", "w"),
 ]
 
