@@ -54,9 +54,9 @@ build_in() {
   rm -f "$log"
 }
 
-# test_in DIR [ctest options]: CTest with its own summary.
+# test_in DIR [ctest options]: CTest with its own summary; no test at all is an error.
 test_in() {
   local dir=$1
   shift
-  ctest --test-dir "$dir" --output-on-failure -j "$(jobs_wanted)" "$@"
+  ctest --test-dir "$dir" --output-on-failure --no-tests=error -j "$(jobs_wanted)" "$@"
 }

@@ -753,8 +753,13 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         if (status != SEEN_OK) return explain(r, status);
     }
     struct seen_native h = s->header;
+    bool left = false;
+    /* A header that needs no journal beside one that is still there: its sync
+     * may have failed, and the one on the disk be another, which does. */
+    status = seen_journal_there(s->path, &left);
+    if (status == SEEN_OK && left) status = put_header(s, &h);
     h.flags |= SEEN_NATIVE_JOURNALED;
-    status = seen_journal_remove(s->path);
+    if (status == SEEN_OK) status = seen_journal_remove(s->path);
     if (status == SEEN_OK)
         status = seen_journal_open(&s->journal, s->path, h.id, h.epoch + 1,
                                    s->applied);
@@ -776,6 +781,8 @@ static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
     seen_free(s->filter);
     s->filter = copy;
     s->in_place = false;
+    seen_release(&system_memory, s->dirty, s->blocks);
+    s->dirty = NULL;
     unmap_file(s);
     seen_release(&system_memory, s->dirty, s->blocks);
     s->dirty = NULL;

@@ -62,7 +62,11 @@ expect_failure() {
   [ "$(wc -l <"$work/.err")" -eq 1 ] || wrong "expected one line on stderr"
 }
 
+# tried N WHAT: say how much of something was tried; script/soak adds these lines up.
+tried() { echo "tried $*"; }
+
 finish() {
-  echo "$cases checks, $failures failed"
+  tried "$cases" checks
+  [ "$failures" -eq 0 ] || echo "$failures of them failed"
   [ "$failures" -eq 0 ]
 }

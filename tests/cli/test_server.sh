@@ -84,7 +84,8 @@ wait "$pid" 2>/dev/null
 wait_for bash -c "! redis-cli -p $port PING" || wrong "the server has lived on"
 up "$port" --dir data
 run "${ask[@]}" SEEN.CHECK u:user a c e; expect_out $'1\n1\n0'
-kill -9 "$(pgrep -P "$pid" | head -n 1)"
+read -r child _ < <(cat /proc/"$pid"/task/*/children)
+kill -9 "$child"
 wait "$pid"; code=$?; expect_code 2
 
 # A cluster: slots on three primaries, each with a replica.

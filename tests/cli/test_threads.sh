@@ -21,10 +21,12 @@ for threads in 1 2 3 8; do
     fi
   done
 done
-(cat lines; sleep 0.3; cat lines) | "$seen" uniq -j3 >.out 2>.err &
-sleep 0.2
-for _ in 1 2 3 4 5; do kill -USR1 $! 2>/dev/null; sleep 0.02; done
-wait $!
+mkfifo gate
+cat lines gate lines | "$seen" uniq -j3 >.out 2>.err &
+wait_for test -s .out # it works, and waits for more
+for _ in 1 2 3 4 5; do kill -USR1 $!; sleep 0.02; done
+: >gate
+wait $!; code=$?; expect_code 0
 expect; cmp -s .out wanted || wrong "signals while working"
 
 # The other verbs with threads, and a state that several of them work on.

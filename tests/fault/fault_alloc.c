@@ -5,7 +5,7 @@
  *
  * One script, run again and again with the failure one allocation later, until
  * a run meets no failure. Each step of it knows how to tell that nothing
- * changed; the script itself does the rest.
+ * changed; the script itself does the rest. Then any filters with any failures.
  */
 #include "seen.h"
 #include "seen_allowlist.h"
@@ -447,8 +447,7 @@ static void run(bool from_there_on)
         assert_int_equal(memory.bytes, 0);
         assert_int_equal(memory.violations, 0);
     }
-    print_message("%zu allocations, each failed %s\n", (size_t)sites,
-                  from_there_on ? "for good" : "once");
+    test_tried(sites, "failed allocations");
 }
 
 static void every_allocation_may_fail_once(void **state)
@@ -461,6 +460,65 @@ static void every_allocation_may_fail_for_good(void **state)
 {
     (void)state;
     run(true);
+}
+
+/* ---- Any failures ------------------------------------------------------- */
+
+/* One of the next allocations fails, and perhaps all after it. */
+static void arm_any(struct test_rng *r)
+{
+    persistent = test_below(r, 2);
+    test_alloc_arm(&memory, 1 + test_below(r, 4), persistent);
+}
+
+static void any_filter(struct test_rng *r, seen_kind kind, uint32_t flags)
+{
+    uint64_t items = 1 + test_below(r, (uint64_t)2 << test_below(r, 12));
+    seen_spec spec = {.items = kind == SEEN_SET ? 0 : items,
+                      .fpp = 1e-8,
+                      .kind = kind,
+                      .last = test_last(kind, items),
+                      .flags = flags,
+                      .key = test_secret};
+    arm_any(r);
+    seen_filter *a = new_filter(spec), *b = new_filter(spec);
+    for (uint64_t i = test_below(r, items); i > 0; i--) {
+        if (test_below(r, 50) == 0) arm_any(r);
+        add(test_below(r, 3) ? a : b, i);
+    }
+    arm_any(r);
+    seen_filter *copy = copy_filter(a);
+    arm_any(r);
+    if (!test_kind_forgets(kind)) merge(copy, b, SEEN_UNION);
+    arm_any(r);
+    reserve(a, items + test_below(r, 5000));
+    seen_free(copy);
+    seen_free(a);
+    seen_free(b);
+}
+
+static void any_allocations_fail(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(92);
+    uint64_t sum = 0;
+    seen_kind kind;
+    for (uint64_t round = 0; round < 20 * test_scale(); round++)
+        for (size_t i = 0; (kind = test_kind_at(i)) != SEEN_ANY; i++) {
+            uint32_t flags =
+                (uint32_t)test_below(&r, (SEEN_CONCURRENT | SEEN_KEYED) + 1);
+            if (!test_kind_can(kind, flags)) continue;
+            test_alloc_init(&memory);
+            memory.offset = test_below(&r, 64);
+            met = 0;
+            any_filter(&r, kind, flags);
+            assert_int_equal(memory.blocks, 0);
+            assert_int_equal(memory.bytes, 0);
+            assert_int_equal(memory.violations, 0);
+            sum += met;
+        }
+    test_tried(sum, "failed allocations");
+    assert_true(sum > 100);
 }
 
 /* More than any machine has, through the default allocator. */
@@ -491,6 +549,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail_once),
         cmocka_unit_test(every_allocation_may_fail_for_good),
+        cmocka_unit_test(any_allocations_fail),
         cmocka_unit_test(a_giant_is_refused_by_the_system),
     };
     test_announce("alloc faults");

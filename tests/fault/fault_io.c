@@ -1,6 +1,7 @@
 /*
  * fault_io.c - every system call of a fixed script fails once, in every way it
- * can: EIO, ENOSPC, EINTR, a short count; once, and from then on.
+ * can: EIO, ENOSPC, EINTR, a short count; once, and from then on. Then any calls
+ * of any scripts, several in one run.
  *
  * The script builds a filter file, adds to it, merges and saves over it. After
  * a failure: a status and a sentence, nothing leaked, and on the disk, before
@@ -110,16 +111,34 @@ static void check_file(struct sim *disk, const char *when)
     assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
 }
 
-/* The script with its n-th call going wrong; false if it has fewer calls. */
-static bool one_fault(uint64_t n, int error, bool shorten, bool persistent)
+static struct sim *begin(uint64_t seed)
 {
-    struct sim *disk = sim_new(test_seed() + n);
+    struct sim *disk = sim_new(seed);
     sim_mkdir(disk, "/d");
     sim_install(disk);
-    struct faults *f = sim_faults(disk);
     run.acked = run.added = 0;
     run.made = false;
     run.first = SEEN_OK;
+    return disk;
+}
+
+static void end(struct sim *disk, uint64_t cut, const char *call)
+{
+    struct sim *after = sim_after_power_loss(disk, cut);
+    sim_install(after);
+    check_file(after, call);
+    sim_free(after);
+    sim_install(disk);
+    check_file(disk, call);
+    sim_uninstall();
+    sim_free(disk);
+}
+
+/* The script with its n-th call going wrong; false if it has fewer calls. */
+static bool one_fault(uint64_t n, int error, bool shorten, bool persistent)
+{
+    struct sim *disk = begin(test_seed() + n);
+    struct faults *f = sim_faults(disk);
     if (shorten)
         fault_arm_short(f, n, persistent);
     else
@@ -131,15 +150,7 @@ static bool one_fault(uint64_t n, int error, bool shorten, bool persistent)
     assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
     /* What can be gone on with must not be felt at all. */
     if (shorten || error == EINTR) assert_int_equal(run.first, SEEN_OK);
-
-    struct sim *after = sim_after_power_loss(disk, n);
-    sim_install(after);
-    check_file(after, call);
-    sim_free(after);
-    sim_install(disk);
-    check_file(disk, call);
-    sim_uninstall();
-    sim_free(disk);
+    end(disk, n, call);
     return fired;
 }
 
@@ -170,14 +181,75 @@ static void every_call_fails_once_and_for_good(void **state)
                         n++;
                     faults += n - 1;
                 }
-    print_message("%llu faults\n", (unsigned long long)faults);
+    test_tried(faults, "faults");
     assert_true(faults > 1000);
+}
+
+/* ---- Any calls of any script -------------------------------------------- */
+
+/* What was not acknowledged when the file is closed is added again. */
+static void any_life(struct test_rng *r)
+{
+    seen_filter_store *s;
+    run.mode = test_below(r, 2) ? SEEN_STORE_WRITE : SEEN_STORE_DURABLE;
+    seen_store_options o = {.mode = run.mode, .create = run.spec};
+    run.added = run.acked;
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report))) {
+        assert_string_not_equal(run.report.problem, "");
+        return;
+    }
+    run.made = true;
+    bool good = true;
+    for (uint64_t steps = test_below(r, 6); good && steps > 0; steps--)
+        if (test_below(r, 3) == 0) {
+            good = !went_wrong(seen_filter_store_sync(s));
+            if (good) run.acked = run.added;
+        } else {
+            uint64_t next = run.added;
+            add(s, &next);
+            good = run.added == next;
+        }
+    if (!went_wrong(seen_filter_store_close(s))) run.acked = run.added;
+}
+
+static uint64_t any_run(struct test_rng *r)
+{
+    struct sim *disk = begin(test_next(r));
+    struct faults *f = sim_faults(disk);
+    run.spec = &specs[test_below(r, SPECS)];
+    uint64_t odds = (uint64_t)4 << test_below(r, 7);
+    /* After one that failed, recovery stores the same bits again, which makes
+     * their page dirty; the simulated disk sees only bits that change. */
+    f->never = "msync";
+    fault_arm_random(f, odds, (struct test_rng){test_next(r)});
+    for (uint64_t lives = 2 + test_below(r, 5); lives > 0; lives--)
+        if (run.made && test_below(r, 4) == 0)
+            rewrite_file();
+        else
+            any_life(r);
+    uint64_t fired = f->fired;
+    fault_arm(f, 0, 0, false);
+    assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
+    end(disk, test_next(r), "some calls");
+    return fired;
+}
+
+static void any_calls_fail(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(91);
+    uint64_t faults = 0;
+    for (uint64_t i = 0; i < 500 * test_scale(); i++)
+        faults += any_run(&r);
+    test_tried(faults, "faults");
+    assert_true(faults > 100);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_fails_once_and_for_good),
+        cmocka_unit_test(any_calls_fail),
     };
     test_announce("fault_io");
     return cmocka_run_group_tests_name("fault_io", tests, NULL, NULL);

@@ -76,6 +76,7 @@ static void after_failure(seen_users *u)
     model_resume(&run.model, u);
     seen_status status = model_mark(&run.model, u, 1);
     if (went_wrong(status)) model_resume(&run.model, u);
+    if (f->odds) return; /* which of several was it? */
     if (is_call("datasync")) {
         assert_int_equal(status, SEEN_IO);
         assert_non_null(strstr(seen_users_problem(u), "opened again"));
@@ -177,27 +178,17 @@ static void clear(const char *dir)
     remove(dir);
 }
 
-/* The script with its n-th call going wrong; false if it has fewer calls. */
-static bool one_fault(uint64_t n, int error, bool persistent)
+static void begin(uint64_t stream)
 {
-    size_t before = descriptors();
-    model_new(&run.model, test_rng(7), true);
+    model_new(&run.model, test_rng(stream), true);
     run.made = run.copied = false;
     run.failures = 0;
     run.faults = fault_os_install();
-    arm(n, error, persistent);
-    one_life(0, false);
-    one_life(1, true);
-    bool fired = run.faults->fired > 0;
-    run.faults->fail_at = 0;
-    assert_int_equal(fault_os_open_files(), 0);
-    assert_int_equal(descriptors(), before);
-    /* What can be gone on with must not be felt at all; nothing else is kept
-     * secret. (For lack of space, a checkpoint may just come later.) */
-    if (fired && error == EIO && !is_call("close"))
-        assert_true(run.failures > 0);
-    else if (error != EIO && error != ENOSPC)
-        assert_int_equal(run.failures, 0);
+}
+
+/* What is left of it, when nothing fails any more. */
+static void end(void)
+{
     struct users_model copy = run.model;
     check_store(run.dir);
     if (run.copied) {
@@ -211,6 +202,27 @@ static bool one_fault(uint64_t n, int error, bool persistent)
     clear(run.dir);
     clear(run.copy);
     clear(beside);
+}
+
+/* The script with its n-th call going wrong; false if it has fewer calls. */
+static bool one_fault(uint64_t n, int error, bool persistent)
+{
+    size_t before = descriptors();
+    begin(7);
+    arm(n, error, persistent);
+    one_life(0, false);
+    one_life(1, true);
+    bool fired = run.faults->fired > 0;
+    run.faults->fail_at = 0;
+    assert_int_equal(fault_os_open_files(), 0);
+    assert_int_equal(descriptors(), before);
+    /* What can be gone on with must not be felt at all; nothing else is kept
+     * secret. (For lack of space, a checkpoint may just come later.) */
+    if (fired && error == EIO && !is_call("close"))
+        assert_true(run.failures > 0);
+    else if (error != EIO && error != ENOSPC)
+        assert_int_equal(run.failures, 0);
+    end();
     return fired;
 }
 
@@ -230,8 +242,38 @@ static void every_call_fails_once_and_for_good(void **state)
             n++;
         faults += n - 1;
     }
-    print_message("%llu faults\n", (unsigned long long)faults);
+    test_tried(faults, "faults");
     assert_true(faults > 300);
+}
+
+/* Any calls of any script, several in one run. */
+static uint64_t any_run(struct test_rng *r, uint64_t stream)
+{
+    size_t before = descriptors();
+    begin(stream);
+    uint64_t odds = (uint64_t)8 << test_below(r, 6);
+    fault_arm_random(run.faults, odds, (struct test_rng){test_next(r)});
+    for (uint64_t lives = 1 + test_below(r, 3); lives > 0; lives--)
+        one_life(0, false);
+    one_life(1, true);
+    uint64_t fired = run.faults->fired;
+    run.faults->odds = 0;
+    assert_int_equal(fault_os_open_files(), 0);
+    assert_int_equal(descriptors(), before);
+    end();
+    return fired;
+}
+
+static void any_calls_fail(void **state)
+{
+    (void)state;
+    struct test_rng r = test_rng(8);
+    uint64_t faults = 0;
+    run.shelf = &seen_shelf_lmdb;
+    for (uint64_t i = 0; i < 20 * test_scale(); i++)
+        faults += any_run(&r, 1000 + i);
+    test_tried(faults, "faults");
+    assert_true(faults > 20);
 }
 
 static int set_up(void **state)
@@ -293,7 +335,7 @@ static void a_shelf_fails_at_every_step(void **state)
             faults++;
     }
     sim_uninstall();
-    print_message("%llu faults of the shelf\n", (unsigned long long)faults);
+    test_tried(faults, "faults"); /* of the shelf */
     assert_true(faults > 50);
 }
 
@@ -301,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_fails_once_and_for_good),
+        cmocka_unit_test(any_calls_fail),
         cmocka_unit_test(a_shelf_fails_at_every_step),
     };
     test_announce("fault_users_io");

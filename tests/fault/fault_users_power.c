@@ -242,12 +242,13 @@ static void no_power_cut_loses_or_repeats_anything(void **state)
         run_with(true, seed);
         run_with(false, seed);
     }
+    test_tried(run.states, "states");
     print_message(
-        "%llu states, %llu of them kills, %llu cut twice; %llu "
-        "changes, %llu frames recovered, %llu torn tails\n",
-        (unsigned long long)run.states, (unsigned long long)run.kills,
-        (unsigned long long)run.twice, (unsigned long long)run.changes,
-        (unsigned long long)run.recovered, (unsigned long long)run.torn);
+        "%llu of them kills, %llu cut twice; %llu changes, %llu frames "
+        "recovered, %llu torn tails\n",
+        (unsigned long long)run.kills, (unsigned long long)run.twice,
+        (unsigned long long)run.changes, (unsigned long long)run.recovered,
+        (unsigned long long)run.torn);
     assert_true(run.recovered > 0 && run.torn > 0 && run.twice > 0);
 }
 
@@ -320,7 +321,7 @@ static void a_reader_sees_all_that_was_acknowledged(void **state)
         for (meeting.deed = 0; meeting.deed < 6; meeting.deed++)
             for (meeting.at = 1; one_meeting(seed); meeting.at++)
                 meetings++;
-    print_message("%llu meetings\n", (unsigned long long)meetings);
+    test_tried(meetings, "meetings");
     assert_true(meetings > 100);
 }
 

@@ -1,8 +1,6 @@
 /* faults.c - see faults.h. */
 #include "helpers/faults.h"
 
-#include "helpers/harness.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -22,6 +20,7 @@ static bool can_be_interrupted(const char *call)
 static void arm(struct faults *f, struct faults plan)
 {
     plan.only = f->only;
+    plan.never = f->never;
     *f = plan;
 }
 
@@ -39,20 +38,41 @@ void fault_arm_short(struct faults *f, uint64_t nth, bool persistent)
                .fail_at = nth, .shorten = true, .persistent = persistent});
 }
 
+void fault_arm_random(struct faults *f, uint64_t odds, struct test_rng dice)
+{
+    arm(f, (struct faults){.odds = odds, .dice = dice});
+}
+
+/* In which way would it be this time? */
+static void draw(struct faults *f)
+{
+    static const int errors[] = {EIO, ENOSPC, EINTR, 0};
+    f->error = errors[test_below(&f->dice, 4)];
+    f->shorten = f->error == 0;
+}
+
+static bool is_time(struct faults *f)
+{
+    if (f->odds) return test_below(&f->dice, f->odds) == 0;
+    return f->fail_at &&
+           (f->persistent ? f->calls >= f->fail_at : f->calls == f->fail_at);
+}
+
 static bool can_befall(const struct faults *f, const char *call,
                        const size_t *len)
 {
     if (f->only && strcmp(f->only, call) != 0) return false;
+    if (f->never && strcmp(f->never, call) == 0) return false;
     if (f->shorten) return len && *len > 1;
     return f->error != EINTR || can_be_interrupted(call);
 }
 
 int fault_next(struct faults *f, const char *call, size_t *len)
 {
+    if (f->odds) draw(f);
     if (!can_befall(f, call, len)) return 0;
     f->calls++;
-    bool now = f->persistent ? f->calls >= f->fail_at : f->calls == f->fail_at;
-    if (!f->fail_at || !now) return 0;
+    if (!is_time(f)) return 0;
 
     if (f->fired++ == 0) f->call = call;
     if (!f->shorten) return f->error;

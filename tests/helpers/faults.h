@@ -22,20 +22,21 @@
 #ifndef SEEN_TEST_FAULTS_H
 #define SEEN_TEST_FAULTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "helpers/harness.h"
 
 struct faults {
     /* Set before arming and kept until changed: count only calls of this name,
      * a member of struct seen_os such as "datasync"; NULL: all calls. */
     const char *only;
+    const char *never; /* the same, for calls that are spared */
 
     uint64_t calls;   /* counted since the last arming */
     uint64_t fail_at; /* 1 = the first; 0 = none */
     bool persistent;  /* from fail_at on, not only once */
     bool shorten;     /* instead of an error */
     int error;
+    uint64_t odds; /* not 0: any call, one in so many, in any way */
+    struct test_rng dice;
 
     uint64_t fired;   /* calls that went wrong since the last arming */
     const char *call; /* the first of them; NULL: none */
@@ -48,6 +49,10 @@ void fault_arm(struct faults *f, uint64_t nth, int error, bool persistent);
 /* Let the nth read or write of two bytes or more from now on move only a part,
  * one byte at least; 0 disarms. */
 void fault_arm_short(struct faults *f, uint64_t nth, bool persistent);
+
+/* Let calls from now on go wrong in any way that they can, one in `odds` of them,
+ * as these dice have it. fault_arm() with 0 disarms. */
+void fault_arm_random(struct faults *f, uint64_t odds, struct test_rng dice);
 
 /* For those who stand in for the operating system: what befalls this call?
  * Gives an errno, or 0 and possibly a smaller *len. `len` is NULL for calls

@@ -29,6 +29,11 @@ void test_announce(const char *name)
     fflush(stdout);
 }
 
+void test_tried(uint64_t n, const char *what)
+{
+    print_message("tried %" PRIu64 " %s\n", n, what);
+}
+
 uint64_t test_seed(void)
 {
     return run.seed;

@@ -21,6 +21,9 @@
 /* Read and print seed and scale; the first thing a test's main() does. */
 void test_announce(const char *name);
 
+/* Say how much of something was tried: script/soak adds these lines up. */
+void test_tried(uint64_t n, const char *what);
+
 uint64_t test_seed(void);
 uint64_t test_scale(void);
 

@@ -67,6 +67,7 @@ static void check_law(uint32_t flags)
         seen_bitmap_set(b, id);
     }
     check_all(f, b, &r);
+    test_tried(200000 * test_scale(), "operations");
 
     /* The rest in one batch; then it is full. */
     seen_hash *hashes = malloc(IDS * sizeof *hashes);

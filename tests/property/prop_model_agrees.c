@@ -252,6 +252,7 @@ static void set_equals_an_exact_set(void **state)
     struct test_rng r = test_rng(61);
     for (uint64_t i = 0; i < 10 * test_scale(); i++)
         one_set(&r, 1 + test_below(&r, 1u << test_below(&r, 19)), 100000);
+    test_tried(1000000 * test_scale(), "operations");
 }
 
 int main(void)

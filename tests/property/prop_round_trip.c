@@ -328,6 +328,7 @@ static void check_damaged_filter(struct bytes d, const seen_filter *original)
 static void damaged_filters_are_refused_or_equal(void **state)
 {
     (void)state;
+    test_tried(20 * 1000 * test_scale(), "damaged filters");
     struct test_rng r = test_rng(87);
     for (uint64_t i = 0; i < 1000 * test_scale(); i++) {
         seen_filter *f = random_filter(&r);

@@ -243,10 +243,20 @@ def wait_for(condition, what, seconds=30):
         time.sleep(0.01)
 
 
+def tried(n, what):
+    """Say how much of something was tried: script/soak adds these lines up."""
+    print("tried %d %s" % (n, what))
+
+
 def run(tests):
-    """All functions; module path is the first argument of the program."""
+    """All functions, or those that SEEN_TEST_ONLY names; module path is the first argument
+    of the program."""
     module = sys.argv[1]
     wanted = os.environ.get("SEEN_TEST_ONLY", "").split()
+    names = [test.__name__ for test in tests]
+    for name in wanted:
+        if name not in names:
+            sys.exit("SEEN_TEST_ONLY: no test %s; expected some of %s" % (name, " ".join(names)))
     random.seed(SEED)
     print("seed %d, scale %d" % (SEED, SCALE))
     for test in tests:
@@ -256,3 +266,4 @@ def run(tests):
         test(module)
         print("ok   %-52s %6d checks %6.1f s"
               % (test.__name__, checks - before, time.time() - start), flush=True)
+    tried(checks, "checks")

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 
-from lib import SCALE, SEED, Error, Server, run, same, true, wait_for
+from lib import SCALE, SEED, Error, Server, run, same, tried, true, wait_for
 from vectors import Vector, redisbloom_chunks
 
 CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
@@ -55,7 +55,7 @@ BF = [
     ("BF.ADD", "r", "front"),  # "already there", says the list; the bits change
     ("BF.ALLOW", "r", "REMOVE", "ITEMS", "x"),
     ("BF.CLEAR", "like"),
-    ("BF.ADD", "w", "a"),
+    ("BF.ADD", "w", "late"),
     ("BF.CLEAR", "w"),
 ]
 
@@ -344,6 +344,7 @@ def random_commands(module):
                     check_copies(pair, key, "round %d" % round_)
             if rng.random() < 0.5:
                 pair.p("FLUSHALL")
+        tried(6 * SCALE * 200, "random commands")
 
 
 run([every_write_command, half_loaded, a_replica_that_comes_late, random_commands])

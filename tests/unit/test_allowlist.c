@@ -164,6 +164,7 @@ static void it_agrees_with_a_plain_array(void **state)
     struct test_rng r = test_rng(150);
     for (uint64_t i = 0; i < 20 * test_scale(); i++)
         one_round(&r, 3000);
+    test_tried(20 * test_scale() * 3000, "operations");
 }
 
 /* ---- Size --------------------------------------------------------------- */

@@ -192,6 +192,7 @@ static void it_agrees_with_a_plain_array(void **state)
         model_bits_free(&m);
         seen_free(f);
     }
+    test_tried(30 * test_scale() * 2000, "operations");
 }
 
 static void removal_is_exact(void **state)

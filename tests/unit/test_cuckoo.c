@@ -137,6 +137,7 @@ static void counts_agree_with_a_model(void **state)
         }
         assert_int_equal(seen_count(f, &key, 8), model[k]);
     }
+    test_tried(200000 * test_scale(), "operations");
     for (uint64_t k = 0; k < keys; k++) {
         uint64_t key = test_key(k);
         assert_int_equal(seen_count(f, &key, 8), model[k]);

@@ -445,6 +445,7 @@ static void records_agree_with_the_reference(void **state)
     struct test_rng r = test_rng(500);
     for (uint64_t i = 0; i < 2500 * test_scale(); i++)
         one_life(&r, 200);
+    test_tried(2500 * test_scale() * 200, "operations");
 }
 
 /* ---- Laws --------------------------------------------------------------- */

@@ -686,6 +686,7 @@ static void check_pairs(const seen_filter *f, struct bytes saved)
         check_hostile(lie);
         free(lie.at);
     }
+    test_tried(20000 * test_scale(), "damaged filters");
 }
 
 static void pairs_of_lies_are_refused_or_harmless(void **state)

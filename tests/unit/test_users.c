@@ -403,6 +403,7 @@ static void stores_agree_with_records(void **state)
         one_life("mem:", &r, 8000);
         one_life(fresh_dir(), &r, 8000);
     }
+    test_tried(3 * test_scale() * 2 * 8000, "operations");
 }
 
 /* ---- Sweeping ----------------------------------------------------------- */
