@@ -87,7 +87,6 @@ struct seen_local {
     char *dir, *journal_path;
     int lock_fd;
     seen_users_options options; /* defaults filled in; pointers are not */
-    bool threadless;            /* whoever makes it due does the checkpoint */
 
     struct seen_shard shards[SEEN_SHARDS];
     atomic_uint_fast64_t bytes; /* of all active tables */
@@ -112,7 +111,8 @@ struct seen_local {
     pthread_mutex_t gate; /* the thread, and those who wait for it */
     pthread_cond_t wanted, done;
     pthread_t thread;
-    bool has_thread, stop, due, running;
+    bool has_thread; /* none: whoever makes it due does the checkpoint */
+    bool stop, due;
 
     atomic_bool failed; /* no more changes */
     atomic_bool stuck;  /* the last checkpoint did not succeed */

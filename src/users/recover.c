@@ -229,6 +229,7 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
         return seen_report(r, SEEN_CORRUPT,
                            "its journal was dropped meanwhile");
     *last = out.last;
+    l->due = out.frames > 0; /* not to be replayed again */
     if (r) {
         r->recovered = l->meta.journaled;
         r->recovered_frames = out.frames;

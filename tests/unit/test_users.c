@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define USERS 40
@@ -615,6 +616,26 @@ static void readers_see_the_checkpoint_or_the_tail(void **state)
     seen_users_close(u);
 }
 
+/* Writers that die do not leave more and more behind them: what was recovered is
+ * on the shelf soon, without any change. */
+static void what_was_recovered_is_written(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_users_stats stats = {0};
+    in_child(mark_and_die, dir);
+    seen_users *u =
+        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    while (stats.checkpoints == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    }
+    assert_int_equal(stats.users, 2);
+    assert_int_equal(stats.changed, 0);
+    assert_string_equal(seen_users_problem(u), "");
+    assert_int_equal(seen_users_close(u), SEEN_OK);
+}
+
 static void write_elsewhere(const char *dir)
 {
     seen_users *u;
@@ -938,6 +959,7 @@ int main(void)
         cmocka_unit_test(checkpoints_remove_old_users),
         cmocka_unit_test(takes_are_one_step),
         cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
+        cmocka_unit_test(what_was_recovered_is_written),
         cmocka_unit_test(there_is_one_writer),
         cmocka_unit_test(backups_have_everything),
         cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
