@@ -65,12 +65,13 @@ seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
                             size_t n)
 {
     struct seen_command *k = calloc(n, sizeof *k);
-    if (!k) return SEEN_NOMEM;
     for (size_t i = 0; i < n; i++) {
         o[i].k.argv = o[i].argv;
         o[i].k.len = o[i].len;
-        k[i] = o[i].k;
+        o[i].k.status = SEEN_NOMEM; /* until it is sent */
+        if (k) k[i] = o[i].k;
     }
+    if (!k) return SEEN_NOMEM;
     seen_status status = seen_pool_run(&m->pool, k, n);
     for (size_t i = 0; i < n; i++)
         o[i].k = k[i];
@@ -120,11 +121,13 @@ static seen_status walk_keys(struct walk *k, const redisReply *keys)
         if (!ours) user[i].data = "";
         if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
     }
-    if (status == SEEN_OK && n) (void)seen_orders_run(m, o, n);
+    if (status == SEEN_OK && n)
+        (void)seen_orders_run(m, o, n); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
         seen_users_entry e = {.user = user[i]};
-        if (o[i].k.status == SEEN_IO) status = SEEN_IO;
-        if (o[i].k.status != SEEN_OK || e.user.len == 0 ||
+        status = o[i].k.status;
+        if (status != SEEN_OK) break;
+        if (e.user.len == 0 ||
             o[i].k.reply->type == REDIS_REPLY_NIL) /* gone meanwhile */
             continue;
         k->view->read(m, o[i].k.reply, k->now, &e);
