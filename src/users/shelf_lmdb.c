@@ -346,13 +346,16 @@ view_each(void *view, const seen_key *after,
     } else {
         rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     }
+    seen_status status = SEEN_OK;
     while (!rc) {
         seen_key user = {key.mv_data, key.mv_size};
+        if (user.len == 0 || user.len > SEEN_USER_MOST) status = SEEN_CORRUPT;
+        if (status != SEEN_OK) break; /* a page is damaged */
         if (!each(ctx, user, checked(user, &value))) break;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);
-    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(rc);
+    return rc == 0 || rc == MDB_NOTFOUND ? status : status_of(rc);
 }
 
 /* ---- Transactions ------------------------------------------------------- */
