@@ -33,6 +33,7 @@
 #include "bits/line.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
+#include "redis/decimal.h"
 #include "remote/batch.h"
 #include "store/report.h"
 
@@ -72,28 +73,29 @@ static void put_hex(const uint8_t *bytes, size_t n, char *to)
 
 static void describe(const struct plain *p, char *text, size_t cap)
 {
-    char secret[33];
+    char secret[33], fpp[SEEN_DECIMAL];
+    seen_decimal_put(p->fpp, fpp);
     put_hex(p->secret, sizeof p->secret, secret);
     snprintf(text, cap,
-             "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%.17g "
+             "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%s "
              "epoch=%016llx secret=%s",
              (unsigned long long)p->lines, p->probes,
-             (unsigned long long)p->items, p->fpp, (unsigned long long)p->epoch,
+             (unsigned long long)p->items, fpp, (unsigned long long)p->epoch,
              secret);
 }
 
 static seen_status understand(const char *text, struct plain *p)
 {
-    char secret[33], again[512];
+    char secret[33], fpp[SEEN_DECIMAL], again[512];
     unsigned long long lines, items, epoch;
     *p = (struct plain){0};
     if (strncmp(text, "seen-plain ", 11) != 0) return SEEN_CORRUPT;
     if (strncmp(text + 11, "1 ", 2) != 0) return SEEN_NEWER;
     if (sscanf(text,
-               "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%lg "
+               "seen-plain 1 lines=%llu probes=%u items=%llu fpp=%31s "
                "epoch=%16llx secret=%32[0-9a-f]",
-               &lines, &p->probes, &items, &p->fpp, &epoch, secret) != 6 ||
-        strlen(secret) != 32)
+               &lines, &p->probes, &items, fpp, &epoch, secret) != 6 ||
+        strlen(secret) != 32 || !seen_decimal_get(fpp, &p->fpp))
         return SEEN_CORRUPT;
     for (size_t i = 0; i < 16; i++) {
         char pair[3] = {secret[2 * i], secret[2 * i + 1], 0};

@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "exposure/exposure.h"
+#include "redis/decimal.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
@@ -466,13 +467,12 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
                              "the server has the secret: secret-file, when "
                              "seen.so is loaded");
     if (status == SEEN_OK && options->policy) {
-        const seen_policy *p = options->policy;
+        const seen_policy p = seen_policy_filled(options->policy);
+        char fpp[SEEN_DECIMAL];
+        seen_decimal_put(p.fpp, fpp);
         snprintf(m->policy, sizeof m->policy,
-                 "items=%u,generations=%u,fpp=%.17g,ttl=%llums",
-                 p->items ? p->items : 1000,
-                 p->generations ? p->generations : 5,
-                 p->fpp != 0 ? p->fpp : 0.001,
-                 (unsigned long long)(p->ttl ? p->ttl : 432000000));
+                 "items=%u,generations=%u,fpp=%s,ttl=%llums", p.items,
+                 p.generations, fpp, (unsigned long long)p.ttl);
     }
     if (status == SEEN_OK) status = look_for_module(m, r);
     if (status == SEEN_OK)
