@@ -155,6 +155,9 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     if (!create) return absent(m);
     status = reserve(m, create);
     if (status == SEEN_OK && r) r->created = true;
+    /* Somebody else may have made it meanwhile; or we, if a reply was lost. */
+    if (status == SEEN_IO && exists(m, &there) == SEEN_OK && there)
+        status = SEEN_OK;
     return status;
 }
 
