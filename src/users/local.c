@@ -120,7 +120,10 @@ seen_status seen_local_fail(struct seen_local *l, seen_status status,
 static const char *problem(const struct seen_users *u)
 {
     const struct seen_local *l = (const struct seen_local *)u;
-    return atomic_load(&l->failed) ? l->problem : ""; /* written once */
+    if (atomic_load(&l->failed)) return l->problem; /* written once */
+    return atomic_load(&l->stuck) ? "checkpoint: no room on the disk for it; "
+                                    "changes go on in the old journal"
+                                  : "";
 }
 
 static seen_status may_change(struct seen_local *l)

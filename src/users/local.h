@@ -115,7 +115,8 @@ struct seen_local {
     bool stop, due;
 
     atomic_bool failed; /* no more changes */
-    atomic_bool stuck;  /* the last checkpoint did not succeed */
+    atomic_bool stuck;  /* the last checkpoint did not succeed, for lack of room
+                           or because it has failed */
     pthread_mutex_t telling;
     char problem[256];
     int problem_errno;

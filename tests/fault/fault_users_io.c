@@ -95,10 +95,12 @@ static void change(seen_users *u)
     uint64_t before = run.failures;
     for (int i = 0; i < STEPS && run.failures < before + 2; i++)
         if (went_wrong(model_step(&run.model, u))) after_failure(u);
-    if (went_wrong(seen_users_sync(u)))
+    if (went_wrong(seen_users_sync(u))) {
+        assert_string_not_equal(seen_users_problem(u), "");
         after_failure(u);
-    else
+    } else {
         model_settled(&run.model);
+    }
     for (int i = 0; i < 2; i++)
         if (went_wrong(model_mark(&run.model, u, (size_t)i)))
             model_resume(&run.model, u);
