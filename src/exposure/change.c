@@ -5,7 +5,6 @@
  * those that hold the item, merging those that meet. The others are carried over
  * as bytes.
  */
-#include "base/alloc.h"
 #include "exposure/exposure.h"
 
 #include <string.h>

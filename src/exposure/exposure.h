@@ -20,7 +20,7 @@ struct seen_room {
 struct seen_exposure {
     seen_policy policy; /* defaults filled in */
     uint8_t secret[16];
-    uint32_t check;    /* of the secret, 16 bits */
+    uint32_t check;    /* of the secret, 16 bits; above: any will do */
     uint32_t universe; /* of new generations */
     uint64_t interval; /* a generation closes when its first mark is so old */
     seen_allocator allocator;
@@ -34,6 +34,10 @@ struct seen_exposure {
                                             may be what the next is made from */
     uint64_t dropped;                    /* generations, by marks */
 };
+
+/* Records of any secret are read from now on: what they hold can be told without
+ * it, though not of whom. None is written. */
+void seen_exposure_any_secret(seen_exposure *x);
 
 /* With defaults where there are zeros; NULL: all of them. */
 seen_policy seen_policy_filled(const seen_policy *given);

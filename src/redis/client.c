@@ -4,6 +4,7 @@
 #include "redis/client.h"
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "store/report.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 
 #define SLOTS       16384
-#define NODES       256
+#define NODES       SEEN_REDIS_PRIMARIES
 #define TIMEOUT_MS  5000
 #define PATIENCE_MS 10000
 #define PAUSE_MS    20 /* before trying again; longer each time */
@@ -180,15 +181,20 @@ static void take_range(seen_redis *c, const redisReply *range, const char *self)
 static bool ask_map(seen_redis *c, struct node *n)
 {
     const char *argv[] = {"CLUSTER", "SLOTS"};
-    if (!connect_node(c, n)) return false;
-    redisReply *reply = redisCommandArgv(n->conn, 2, argv, NULL);
+    redisReply *reply = NULL;
+    for (bool again = n->conn; !reply; again = false) {
+        if (!connect_node(c, n)) return false;
+        reply = redisCommandArgv(n->conn, 2, argv, NULL);
+        if (!reply) complain(c, n, n->conn->errstr);
+        if (!reply) disconnect(n);
+        if (!again) break; /* one that was idle may have been closed */
+    }
     bool good = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements;
     if (good) {
         memset(c->slots, 0xff, sizeof c->slots);
         for (size_t i = 0; i < reply->elements; i++)
             take_range(c, reply->element[i], n->host);
     }
-    if (!reply) disconnect(n);
     if (reply && reply->type == REDIS_REPLY_ERROR &&
         starts(reply->str, "NOAUTH")) {
         c->stranger = true;
@@ -199,18 +205,20 @@ static bool ask_map(seen_redis *c, struct node *n)
 }
 
 /* From whoever answers first. */
-static void renew_map(seen_redis *c)
+static bool renew_map(seen_redis *c)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++) {
         if (!ask_map(c, &c->nodes[i])) continue;
         c->cluster = true;
         c->map_is_old = false;
-        return;
+        return true;
     }
+    return false;
 }
 
 static uint16_t node_for(const seen_redis *c, const struct seen_command *k)
 {
+    if (k->primary) return (uint16_t)(k->primary - 1);
     if (!c->cluster || k->key == 0) return 0;
     const char *key = k->wire ? k->wire + k->key : k->argv[k->key];
     uint16_t node =
@@ -473,7 +481,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
             rest(pause);
             pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
         }
-        if (c->map_is_old) renew_map(c);
+        if (c->map_is_old) (void)renew_map(c);
     }
     drop_signal(&held);
     for (size_t i = 0; i < n; i++)
@@ -490,39 +498,23 @@ void seen_redis_done(struct seen_command *k, size_t n)
     }
 }
 
-seen_status seen_redis_each_node(seen_redis *c, struct seen_command *k,
-                                 seen_status (*each)(void *ctx,
-                                                     struct redisReply *reply,
-                                                     uint16_t node),
-                                 void *ctx, seen_store_report *r)
+seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
+                                 seen_store_report *r)
 {
-    bool wanted[NODES] = {false};
     struct held held;
+    bool has_slots[NODES] = {false};
+    *out = (struct seen_primaries){0};
     hold_signal(&held);
-    wanted[0] = true;
-    renew_map(c); /* a server that is alone has none */
-    if (c->cluster) wanted[0] = false;
-    for (size_t i = 0; c->cluster && i < SLOTS; i++)
-        if (c->slots[i] != NO_NODE) wanted[c->slots[i]] = true;
-    seen_status status = SEEN_OK;
-    for (uint16_t i = 0; i < c->n_nodes && status == SEEN_OK; i++) {
-        if (!wanted[i]) continue;
-        struct node *n = &c->nodes[i];
-        redisReply *reply = NULL;
-        if (connect_node(c, n))
-            reply = redisCommandArgv(n->conn, k->argc, k->argv, k->len);
-        if (!reply && n->conn) complain(c, n, n->conn->errstr);
-        bool good = reply && reply->type != REDIS_REPLY_ERROR;
-        if (reply && !good) complain(c, n, reply->str);
-        status = good ? each(ctx, reply, i)
-                      : seen_report(r, SEEN_IO, "%s", c->problem);
-        if (reply)
-            freeReplyObject(reply);
-        else
-            disconnect(n);
-    }
+    bool known = renew_map(c);
     drop_signal(&held);
-    return status;
+    if (c->cluster && !known) return seen_report(r, SEEN_IO, "%s", c->problem);
+    has_slots[0] = !c->cluster;
+    for (size_t i = 0; c->cluster && i < SLOTS; i++)
+        if (c->slots[i] != NO_NODE) has_slots[c->slots[i]] = true;
+    for (uint16_t i = 0; i < c->n_nodes; i++)
+        if (has_slots[i]) out->at[out->n++] = (uint16_t)(i + 1);
+    out->map = seen_crc32c(0, c->slots, sizeof c->slots);
+    return SEEN_OK;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -530,8 +522,7 @@ seen_status seen_redis_each_node(seen_redis *c, struct seen_command *k,
 uint64_t seen_redis_patience(struct seen_url *url)
 {
     uint64_t ms = 0;
-    seen_store_report r;
-    if (seen_url_number(url, "patience", 3600000, PATIENCE_MS, &ms, &r))
+    if (seen_url_number(url, "patience", 3600000, PATIENCE_MS, &ms, NULL))
         return 0; /* who opens says what is wrong with it */
     return now_ms() + ms;
 }
@@ -562,7 +553,7 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
         status = seen_report(r, SEEN_IO, "%s", c->problem);
     /* Who knows the others need not fear for the one that was named. */
-    if (status == SEEN_OK) renew_map(c);
+    if (status == SEEN_OK) (void)renew_map(c);
     drop_signal(&held);
     if (status == SEEN_OK && c->stranger)
         status = seen_report(r, SEEN_IO, "%s", c->problem);

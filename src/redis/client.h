@@ -34,6 +34,7 @@ struct seen_command {
     const char **argv;
     const size_t *len;
     int key;            /* which argument is the key; 0: any node */
+    uint16_t primary;   /* the one that it is for; 0: who has the key */
     bool repeatable;    /* doing it twice is as doing it once */
     const char *script; /* EVALSHA: the text that the digest stands for */
     /* Instead of argc, argv and len: as it goes out (wire.h). `key` then is where
@@ -64,12 +65,16 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *commands,
 /* Of all commands: give the replies back. */
 void seen_redis_done(struct seen_command *commands, size_t n);
 
-/* A command to each primary; the reply is lent to `each`. */
-seen_status seen_redis_each_node(seen_redis *c, struct seen_command *command,
-                                 seen_status (*each)(void *ctx,
-                                                     struct redisReply *reply,
-                                                     uint16_t node),
-                                 void *ctx, seen_store_report *r);
+/* Who has slots now, for seen_command.primary; a server that is alone has them
+ * all. */
+#define SEEN_REDIS_PRIMARIES 256
+struct seen_primaries {
+    size_t n;
+    uint16_t at[SEEN_REDIS_PRIMARIES];
+    uint32_t map; /* another one when slots have moved */
+};
+seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
+                                 seen_store_report *r);
 
 /* The slot of a key, 0 .. 16383: of what stands between { and }, if anything. */
 uint16_t seen_redis_slot(const void *key, size_t len);

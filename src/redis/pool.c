@@ -120,11 +120,11 @@ seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n)
 {
     seen_store_report r = {0};
     struct seen_pool_link *link;
+    seen_status status = seen_pool_take(p, &link, &r);
     for (size_t i = 0; i < n; i++) {
         k[i].reply = NULL;
-        k[i].status = SEEN_IO;
+        k[i].status = status; /* of those that are not sent */
     }
-    seen_status status = seen_pool_take(p, &link, &r);
     if (status == SEEN_OK) {
         status = seen_redis_run(link->client, k, n, &r);
         seen_pool_return(p, link);

@@ -10,6 +10,7 @@
 #include "remote/remote.h"
 
 #include "base/alloc.h"
+#include "redis/decimal.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
@@ -133,10 +134,10 @@ static seen_status exists(seen_remote *m, bool *there)
 
 static seen_status reserve(seen_remote *m, const seen_spec *spec)
 {
-    char fpp[32], items[24];
+    char fpp[SEEN_DECIMAL], items[24];
     const char *argv[] = {"BF.RESERVE", m->key, fpp, items};
     struct seen_command k;
-    snprintf(fpp, sizeof fpp, "%.17g", spec->fpp);
+    seen_decimal_put(spec->fpp, fpp);
     snprintf(items, sizeof items, "%llu", (unsigned long long)spec->items);
     seen_status status = seen_remote_do(m, &k, 4, argv, false);
     seen_redis_done(&k, 1);
@@ -154,6 +155,9 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     if (!create) return absent(m);
     status = reserve(m, create);
     if (status == SEEN_OK && r) r->created = true;
+    /* Somebody else may have made it meanwhile; or we, if a reply was lost. */
+    if (status == SEEN_IO && exists(m, &there) == SEEN_OK && there)
+        status = SEEN_OK;
     return status;
 }
 

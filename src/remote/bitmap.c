@@ -6,49 +6,13 @@
  */
 #include "remote/remote.h"
 
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "remote/batch.h"
-#include "store/report.h"
 
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#define AT_ONCE   1024 /* numbers of one pipeline */
-#define MOST_BITS ((uint64_t)1 << 32)
-
-static const seen_allocator system_memory;
-
-struct bits {
-    uint64_t bound;
-};
-
-static uint64_t bound_of(const seen_remote *m)
-{
-    return ((const struct bits *)m->own)->bound;
-}
-
-static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
-{
-    uint64_t bound;
-    seen_status status = seen_url_number(&m->pool.url, "bits", MOST_BITS,
-                                         create ? create->bits : 0, &bound, r);
-    if (status == SEEN_OK && (bound == 0 || bound > MOST_BITS))
-        status = seen_report(r, SEEN_INVALID,
-                             "URL: expected bits=M, the bound, up to 2^32");
-    if (status != SEEN_OK) return status;
-    struct bits *own = seen_alloc_zeroed(&system_memory, sizeof *own);
-    if (!own) return SEEN_NOMEM;
-    own->bound = bound;
-    m->own = own;
-    return SEEN_OK;
-}
-
-static void close(seen_remote *m)
-{
-    seen_release(&system_memory, m->own, sizeof(struct bits));
-}
+#define AT_ONCE 1024 /* numbers of one pipeline */
 
 /* ---- Bits --------------------------------------------------------------- */
 
@@ -60,10 +24,10 @@ static seen_status check(seen_remote *m, const seen_key *keys, size_t n)
                                  "a key of %zu bytes: numbers have 8",
                                  keys[i].len);
         uint64_t number = seen_get_le64(keys[i].data);
-        if (number >= bound_of(m))
+        if (number >= m->bits)
             return seen_pool_say(
                 &m->pool, SEEN_INVALID, "%llu is not below the bound, %llu",
-                (unsigned long long)number, (unsigned long long)bound_of(m));
+                (unsigned long long)number, (unsigned long long)m->bits);
     }
     return SEEN_OK;
 }
@@ -128,7 +92,7 @@ static seen_status take_out(seen_remote *m, const seen_key *keys, size_t n,
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
     info->layout = "bitmap";
-    info->capacity = bound_of(m);
+    info->capacity = m->bits;
     info->parts = 1;
     seen_status status = seen_remote_number(m, "STRLEN", &info->bytes);
     return status == SEEN_OK ? seen_remote_number(m, "BITCOUNT", &info->items)
@@ -139,9 +103,8 @@ const struct seen_remote_ops seen_remote_bitmap = {
     .scheme = "redis+bitmap",
     .key_in_path = true,
     .type = "string",
-    .open = open,
+    .bits = "the bound, up to 2^32",
     .send = send,
     .remove = take_out,
     .info = info_of,
-    .close = close,
 };

@@ -11,53 +11,15 @@
  */
 #include "remote/remote.h"
 
-#include "base/alloc.h"
 #include "hash/murmur3.h"
 #include "remote/batch.h"
-#include "store/report.h"
 
 #include <hiredis/hiredis.h>
 #include <math.h>
 #include <string.h>
 
-#define K         14
-#define AT_ONCE   512 /* keys of one pipeline */
-#define MOST_BITS ((uint64_t)1 << 32)
-
-static const seen_allocator system_memory;
-
-struct gozero {
-    uint64_t bits;
-};
-
-static uint64_t bits_of(const seen_remote *m)
-{
-    return ((const struct gozero *)m->own)->bits;
-}
-
-/* ---- Opening ------------------------------------------------------------ */
-
-static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
-{
-    uint64_t bits;
-    seen_status status = seen_url_number(&m->pool.url, "bits", MOST_BITS,
-                                         create ? create->bits : 0, &bits, r);
-    if (status == SEEN_OK && (bits == 0 || bits > MOST_BITS))
-        status = seen_report(r, SEEN_INVALID,
-                             "URL: expected bits=M, as the service has it");
-    if (status != SEEN_OK) return status;
-    struct gozero *own = seen_alloc_zeroed(&system_memory, sizeof *own);
-    if (!own) return SEEN_NOMEM;
-    own->bits = bits;
-    m->own = own;
-    return SEEN_OK;
-}
-
-static void close(seen_remote *m)
-{
-    seen_release(&system_memory, m->own, sizeof(struct gozero));
-}
+#define K       14
+#define AT_ONCE 512 /* keys of one pipeline */
 
 /* ---- Keys --------------------------------------------------------------- */
 
@@ -72,7 +34,7 @@ static void put_key(struct seen_wire *w, struct seen_command *k,
     seen_wire_text(w, adds ? "BITFIELD" : "BITFIELD_RO");
     seen_wire_key(w, k, m->key, strlen(m->key));
     for (uint8_t i = 0; i < K; i++) {
-        uint64_t bit = seen_murmur3_end_with(&s, i).lo % bits_of(m);
+        uint64_t bit = seen_murmur3_end_with(&s, i).lo % m->bits;
         if (adds)
             seen_wire_set_bit(w, bit);
         else
@@ -131,7 +93,7 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
-    const double bits = (double)bits_of(m);
+    const double bits = (double)m->bits;
     uint64_t ones;
     info->layout = "gozero";
     info->parts = 1;
@@ -150,8 +112,7 @@ const struct seen_remote_ops seen_remote_gozero = {
     .scheme = "redis+gozero",
     .key_in_path = true,
     .type = "string",
-    .open = open,
+    .bits = "as the service has it, up to 2^32",
     .send = send,
     .info = info_of,
-    .close = close,
 };

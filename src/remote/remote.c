@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_BITS ((uint64_t)1 << 32) /* of a string: 512 MB */
+
 static const seen_allocator system_memory;
 
 static const struct seen_remote_ops *const kinds[] = {
@@ -41,6 +43,19 @@ static seen_status find_key(seen_remote *m, seen_store_report *r)
     return SEEN_OK;
 }
 
+static seen_status find_bits(seen_remote *m, const seen_spec *create,
+                             seen_store_report *r)
+{
+    if (!m->ops->bits) return SEEN_OK;
+    seen_status status =
+        seen_url_number(&m->pool.url, "bits", MOST_BITS,
+                        create ? create->bits : 0, &m->bits, r);
+    if (status == SEEN_OK && (m->bits == 0 || m->bits > MOST_BITS))
+        status = seen_report(r, SEEN_INVALID, "URL: expected bits=M, %s",
+                             m->ops->bits);
+    return status;
+}
+
 seen_status seen_remote_open(seen_remote **out, const char *url,
                              const seen_spec *create, seen_store_report *r)
 {
@@ -58,8 +73,9 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
     m->ops = ops;
     seen_status status = seen_pool_open(&m->pool, rest, ops->key_in_path, r);
     if (status == SEEN_OK) status = find_key(m, r);
-    if (status == SEEN_OK) status = ops->open(m, create, r);
+    if (status == SEEN_OK) status = find_bits(m, create, r);
     if (status == SEEN_OK) status = seen_url_done(&m->pool.url, r);
+    if (status == SEEN_OK && ops->open) status = ops->open(m, create, r);
     if (status != SEEN_OK) {
         seen_report(r, status, "%s",
                     m->pool.problem[0] ? m->pool.problem

@@ -15,7 +15,8 @@ struct seen_remote {
     const struct seen_remote_ops *ops;
     struct seen_pool pool;
     char key[512];
-    void *own; /* of the kind */
+    uint64_t bits; /* of a string, if `ops` asks for them */
+    void *own;     /* of the kind */
 };
 
 /* Arguments have been checked, n is at least 1. */
@@ -23,7 +24,9 @@ struct seen_remote_ops {
     const char *scheme; /* of URLs */
     bool key_in_path;   /* scheme://host/NAME */
     const char *type;   /* what the server calls the keys; NULL: a module's */
-    /* The pool is open, and `key` is there; what else the URL says. */
+    const char *bits;   /* what bits=M of the URL is; NULL: there is none */
+    /* The URL has been read. NULL: nothing to do, a key that is not there is an
+     * empty filter. */
     seen_status (*open)(seen_remote *m, const seen_spec *create,
                         seen_store_report *r);
     /* Ask for keys, or add them. there[i] (may be NULL): key i may be there, or

@@ -781,8 +781,6 @@ static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
     seen_free(s->filter);
     s->filter = copy;
     s->in_place = false;
-    seen_release(&system_memory, s->dirty, s->blocks);
-    s->dirty = NULL;
     unmap_file(s);
     seen_release(&system_memory, s->dirty, s->blocks);
     s->dirty = NULL;

@@ -51,18 +51,19 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VERSION     1
 #define SEGMENT     64 /* bytes of a segment's header */
 #define FRAME       40 /* bytes of a frame's header */
 #define PATH_ROOM   4096
-#define SEGMENTS    1024 /* most that one journal can have */
 #define SUFFIX      ".journal-"
 #define GROW_BYTES  ((uint64_t)1 << 20) /* space is claimed in such steps */
 #define SEGMENT_MAX ((uint64_t)1 << 40)
 
 static const uint8_t magic[8] = {0x89, 'S', 'E', 'J', 'L', '\r', '\n', 0x1a};
+static const seen_allocator system_memory;
 
 /* ---- Names -------------------------------------------------------------- */
 
@@ -92,28 +93,44 @@ static bool parse_name(const char *base, const char *name, uint64_t *first)
     return true;
 }
 
+/* A few, as a rule; but each writer that dies may leave one. */
 struct listing {
     const char *base;
-    uint64_t first[SEGMENTS];
-    size_t n;
-    bool too_many;
+    uint64_t *first;
+    size_t n, room;
+    bool no_memory;
 };
+
+static bool make_room(struct listing *l)
+{
+    size_t room = l->room ? 2 * l->room : 64;
+    uint64_t *first = seen_alloc_zeroed(&system_memory, room * sizeof *first);
+    if (!first) return false;
+    if (l->n) memcpy(first, l->first, l->n * sizeof *first);
+    seen_release(&system_memory, l->first, l->room * sizeof *first);
+    l->first = first;
+    l->room = room;
+    return true;
+}
 
 static bool list_one(void *ctx, const char *name)
 {
     struct listing *l = ctx;
     uint64_t first;
     if (!parse_name(l->base, name, &first)) return true;
-    l->too_many = l->n == SEGMENTS;
-    if (l->too_many) return false;
-    size_t at = l->n++;
-    for (; at > 0 && l->first[at - 1] > first; at--)
-        l->first[at] = l->first[at - 1];
-    l->first[at] = first;
+    l->no_memory = l->n == l->room && !make_room(l);
+    if (l->no_memory) return false;
+    l->first[l->n++] = first;
     return true;
 }
 
-/* The segments of a path in order. */
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The segments of a path in order; to be freed, whatever the status. */
 static seen_status list_segments(const char *path, struct listing *l)
 {
     char dir[PATH_ROOM];
@@ -121,7 +138,15 @@ static seen_status list_segments(const char *path, struct listing *l)
     seen_status status = seen_io_dir_of(path, dir, sizeof dir);
     if (status != SEEN_OK) return status;
     if (seen_os->list(dir, list_one, l) != 0) return SEEN_IO;
-    return l->too_many ? SEEN_CORRUPT : SEEN_OK;
+    if (l->n) qsort(l->first, l->n, sizeof *l->first, by_number);
+    return l->no_memory ? SEEN_NOMEM : SEEN_OK;
+}
+
+static void free_listing(struct listing *l)
+{
+    int before = errno;
+    seen_release(&system_memory, l->first, l->room * sizeof *l->first);
+    errno = before;
 }
 
 static seen_status remove_segment(const char *path, uint64_t first)
@@ -340,9 +365,6 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
     struct listing l;
     *out = (struct seen_replayed){0};
     seen_status status = list_segments(path, &l);
-    if (status == SEEN_CORRUPT)
-        snprintf(out->problem, sizeof out->problem,
-                 "more than %d journal segments", SEGMENTS);
     for (size_t i = 0; i < l.n && status == SEEN_OK; i++) {
         /* A segment whose successor starts at or below what is wanted holds
          * nothing new. */
@@ -352,10 +374,10 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
         }
         status = read_segment(&r, l.first[i]);
     }
+    free_listing(&l);
     out->last = r.next - 1;
     if (status == SEEN_IO)
-        snprintf(out->problem, sizeof out->problem, "journal: %s",
-                 strerror(errno));
+        snprintf(out->problem, sizeof out->problem, "%s", strerror(errno));
     return status;
 }
 
@@ -380,8 +402,8 @@ struct seen_journal {
     int failed; /* errno of the sync that ended everything */
 };
 
-static const seen_allocator system_memory;
-
+/* What it leaves when it fails is an empty segment or a torn one, harmless as
+ * long as no other is put behind it. */
 static seen_status begin_segment(seen_journal *j)
 {
     uint8_t header[SEGMENT] = {0};
@@ -402,7 +424,6 @@ static seen_status begin_segment(seen_journal *j)
     if (status != SEEN_OK) {
         int problem = errno;
         seen_io_close(fd);
-        seen_os->unlink(name);
         errno = problem;
         return status;
     }
@@ -442,6 +463,7 @@ static seen_status take_over(seen_journal *j)
             status = remove_segment(j->path, l.first[i]);
         else if (l.first[i] <= j->last)
             status = sync_segment(j->path, l.first[i]);
+    free_listing(&l);
     return status;
 }
 
@@ -598,6 +620,8 @@ seen_status seen_journal_cut(seen_journal *j)
     if (!lost) {
         status = begin_segment(j);
         problem = errno;
+        /* The old one goes on, and the next cut is further on. */
+        if (status != SEEN_OK) (void)remove_segment(j->path, j->last + 1);
     }
     pthread_mutex_lock(&j->lock);
     end_sync(j, lost ? SEEN_IO : SEEN_OK, j->last, problem);
@@ -613,6 +637,7 @@ seen_status seen_journal_drop(seen_journal *j, uint64_t sequence)
     for (size_t i = 0; status == SEEN_OK && i + 1 < l.n; i++)
         if (l.first[i + 1] <= sequence + 1 && l.first[i] < j->first)
             status = remove_segment(j->path, l.first[i]);
+    free_listing(&l);
     return status;
 }
 
@@ -639,6 +664,7 @@ seen_status seen_journal_there(const char *path, bool *there)
     struct listing l;
     seen_status status = list_segments(path, &l);
     *there = l.n > 0;
+    free_listing(&l);
     return status;
 }
 
@@ -648,5 +674,6 @@ seen_status seen_journal_remove(const char *path)
     seen_status status = list_segments(path, &l);
     for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
         status = remove_segment(path, l.first[i]);
+    free_listing(&l);
     return status;
 }

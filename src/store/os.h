@@ -1,6 +1,8 @@
 /*
- * os.h - every system call of libseen_store, behind one struct that tests can
- * replace: to make any of them fail, or to cut the power between two of them.
+ * os.h - every system call that libseen_store makes for its files, behind one
+ * struct that tests can replace: to make any of them fail, or to cut the power
+ * between two of them. (LMDB and hiredis make their own, and redis/client.c some
+ * about time and signals.)
  *
  * Each means what its namesake in POSIX means, down to errno, EINTR and short
  * counts; store/io.c has the loops that everybody needs around them. `map` and

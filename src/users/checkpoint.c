@@ -2,7 +2,8 @@
  * checkpoint.c - from the tables to the shelf.
  *
  * The picture is in local.h. One thread makes checkpoints when they are due: so
- * many bytes in the tables, so many in the journal, or a change so long ago.
+ * many bytes in the tables, so many in the journal, a change so long ago, or a
+ * journal that the last writer left.
  * Changes wait only while the journal is cut (a sync or two) and the tables are
  * exchanged, and when they come so fast that a second table fills up while the
  * first is still being written: memory is bounded.
@@ -365,11 +366,14 @@ static bool is_due(struct seen_local *l)
 
 void seen_checkpoint_ask(struct seen_local *l)
 {
-    if (!l->shelf || !is_due(l)) return;
+    if (!l->shelf) return;
     if (!l->has_thread) {
+        if (!l->due && !is_due(l)) return;
+        l->due = false;
         (void)checkpoint(l, &(struct sweep){0}); /* the next change says so */
         return;
     }
+    if (!is_due(l)) return;
     pthread_mutex_lock(&l->gate);
     l->due = true;
     pthread_cond_signal(&l->wanted);
@@ -421,9 +425,10 @@ static void *work(void *arg)
     while (!l->stop) {
         wait_for_due(l);
         if (l->stop) break;
+        bool wanted = l->due || atomic_load(&l->bytes);
         l->due = false;
         pthread_mutex_unlock(&l->gate);
-        if (atomic_load(&l->bytes) && !atomic_load(&l->failed))
+        if (wanted && !atomic_load(&l->failed))
             (void)checkpoint(l, &(struct sweep){0});
         pthread_mutex_lock(&l->gate);
         pthread_cond_broadcast(&l->done); /* also if it has failed meanwhile */

@@ -43,8 +43,8 @@
  */
 #include "users/server.h"
 
-#include "base/base64.h"
 #include "dialect/dialect.h"
+#include "redis/decimal.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
@@ -602,12 +602,12 @@ static seen_status read_url(struct list *m, seen_store_report *r)
     if (status == SEEN_OK)
         status = seen_url_number(url, "ttl", UINT32_MAX, TTL, &m->ttl, r);
     const char *p = seen_url_param(url, "p");
-    char *end = NULL;
-    m->spec.fpp = p ? strtod(p, &end) : FPP;
+    m->spec.fpp = FPP;
     m->spec.dialect = DIALECT_NAME;
     if (status == SEEN_OK) status = seen_url_done(url, r);
     if (status != SEEN_OK) return status;
-    if ((p && (end == p || *end)) || !(m->spec.fpp > 0 && m->spec.fpp < 1))
+    if (p && (!seen_decimal_get(p, &m->spec.fpp) ||
+              !(m->spec.fpp > 0 && m->spec.fpp < 1)))
         return seen_report(r, SEEN_INVALID,
                            "URL: p=%s is not a rate between 0 and 1", p);
     if (m->ttl == 0)

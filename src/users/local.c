@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +30,14 @@
 
 /* ---- Memory ------------------------------------------------------------- */
 
-static bool need(struct seen_block *b, size_t size)
+/* Room for so many bytes; those that are there stay. */
+static bool need(struct seen_room *r, size_t size)
 {
-    if (size <= b->room) return true;
-    size_t room = size + size / 2 + 256;
-    void *more = realloc(b->at, room);
-    if (!more) return false;
-    *b = (struct seen_block){more, room};
+    if (size <= r->size) return true;
+    size_t more = size + size / 2 + 256;
+    void *at = realloc(r->at, more);
+    if (!at) return false;
+    *r = (struct seen_room){at, more};
     return true;
 }
 
@@ -120,7 +122,10 @@ seen_status seen_local_fail(struct seen_local *l, seen_status status,
 static const char *problem(const struct seen_users *u)
 {
     const struct seen_local *l = (const struct seen_local *)u;
-    return atomic_load(&l->failed) ? l->problem : ""; /* written once */
+    if (atomic_load(&l->failed)) return l->problem; /* written once */
+    return atomic_load(&l->stuck) ? "checkpoint: no room on the disk for it; "
+                                    "changes go on in the old journal"
+                                  : "";
 }
 
 static seen_status may_change(struct seen_local *l)
@@ -588,7 +593,10 @@ static void spoil(struct job *jobs, size_t n, seen_status status)
 
 /*
  * Jobs of one shard. Requests that ask see those before them, so each of these
- * has a frame of its own; marks that do not ask share one.
+ * has a frame of its own; marks that do not ask share one, jobs[first .. i - 1].
+ * A frame that cannot be written takes all of these down, and none before them.
+ * A job that fails by itself takes nobody down, its changes leave the frame again;
+ * unless it had to write the frame in the middle and that failed: it is empty then.
  */
 static void do_shard(struct errand *e, struct job *jobs, size_t n)
 {
@@ -600,6 +608,7 @@ static void do_shard(struct errand *e, struct job *jobs, size_t n)
         if (asks(e, &jobs[i]) || e->w->frame_len > FRAME_FULL) {
             spoil(jobs + first, i - first,
                   write_frame(e->l, e->w, shard, &e->sequence));
+            assert(e->w->n_touched == 0 && e->w->frame_len == 0);
             first = i;
         }
         seen_status status = may_change(e->l);

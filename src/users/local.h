@@ -36,7 +36,9 @@
  * awake, log, the rest.
  * A shard's lock covers its users: who changes one holds it from the look at the
  * record to the entry in the table, the journal in between, so frames and table
- * agree about the order. Nobody holds it while he waits for a disk to sync.
+ * agree about the order. Whoever holds it may have to wait for `log` while a
+ * checkpoint cuts the journal, a sync or two; else nobody waits for the disk with
+ * it.
  *
  *     local.c       ask and change
  *     checkpoint.c  freeze, write, drop; the thread that does it; sweep
@@ -61,22 +63,16 @@ struct seen_shard {
     struct seen_table active, frozen;
 };
 
-/* A block that grows and keeps what is in it. */
-struct seen_block {
-    void *at;
-    size_t room;
-};
-
 /* What a call needs; as many as there are calls at once. */
 struct seen_worker {
     struct seen_worker *next;
     seen_exposure *x;
-    void *view;                     /* of the shelf, NULL: there is none */
-    struct seen_block record, owed; /* copies */
-    struct seen_block jobs;         /* requests by shard */
-    struct seen_block answers;
-    struct seen_block frame;
-    struct seen_block touched; /* users that the frame changes */
+    void *view;                    /* of the shelf, NULL: there is none */
+    struct seen_room record, owed; /* copies */
+    struct seen_room jobs;         /* requests by shard */
+    struct seen_room answers;
+    struct seen_room frame;
+    struct seen_room touched; /* users that the frame changes */
     size_t frame_len, n_touched;
 };
 
@@ -87,7 +83,6 @@ struct seen_local {
     char *dir, *journal_path;
     int lock_fd;
     seen_users_options options; /* defaults filled in; pointers are not */
-    bool threadless;            /* whoever makes it due does the checkpoint */
 
     struct seen_shard shards[SEEN_SHARDS];
     atomic_uint_fast64_t bytes; /* of all active tables */
@@ -112,10 +107,12 @@ struct seen_local {
     pthread_mutex_t gate; /* the thread, and those who wait for it */
     pthread_cond_t wanted, done;
     pthread_t thread;
-    bool has_thread, stop, due, running;
+    bool has_thread; /* none: whoever makes it due does the checkpoint */
+    bool stop, due;
 
     atomic_bool failed; /* no more changes */
-    atomic_bool stuck;  /* the last checkpoint did not succeed */
+    atomic_bool stuck;  /* the last checkpoint did not succeed, for lack of room
+                           or because it has failed */
     pthread_mutex_t telling;
     char problem[256];
     int problem_errno;

@@ -229,6 +229,7 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
         return seen_report(r, SEEN_CORRUPT,
                            "its journal was dropped meanwhile");
     *last = out.last;
+    l->due = out.frames > 0; /* not to be replayed again */
     if (r) {
         r->recovered = l->meta.journaled;
         r->recovered_frames = out.frames;
@@ -504,15 +505,10 @@ seen_status seen_recover_close(struct seen_users *u)
 
 /* ---- Backup ------------------------------------------------------------- */
 
-struct copying {
-    seen_journal *to;
-};
-
-static seen_status copy_frame(void *ctx, const struct seen_frame *f)
+static seen_status copy_frame(void *to, const struct seen_frame *f)
 {
     uint64_t number;
-    struct copying *c = ctx;
-    return seen_journal_append(c->to, f->type, f->payload, f->len, &number);
+    return seen_journal_append(to, f->type, f->payload, f->len, &number);
 }
 
 /*
@@ -526,26 +522,26 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
     struct seen_meta before, after;
     struct seen_replayed out;
     char *path = joined(dir, "seen");
-    struct copying c = {0};
+    seen_journal *to = NULL;
     *again = false;
     seen_status status = path ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &before, r);
     if (status == SEEN_OK)
-        status = seen_journal_open(&c.to, path, before.id, before.epoch,
+        status = seen_journal_open(&to, path, before.id, before.epoch,
                                    before.sequence);
     if (status == SEEN_OK) {
         status = seen_journal_replay(l->journal_path, before.id,
-                                     before.sequence, copy_frame, &c, &out);
+                                     before.sequence, copy_frame, to, &out);
         if (status == SEEN_CORRUPT) *again = true;
         if (status != SEEN_OK)
             seen_report(r, status, "journal: %s", out.problem);
     }
     if (status == SEEN_OK)
-        status = seen_journal_commit(c.to, seen_journal_last(c.to));
+        status = seen_journal_commit(to, seen_journal_last(to));
     if (status == SEEN_OK) status = l->ops->copy(l->shelf, dir);
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, r);
     if (status == SEEN_OK) *again = after.epoch != before.epoch;
-    seen_journal_close(c.to);
+    seen_journal_close(to);
     free(path);
     return status;
 }

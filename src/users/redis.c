@@ -12,14 +12,16 @@
  * Items of one width go packed, in one argument, and come back as bits. Others go
  * as arguments of their own; what comes back are some of them, in order.
  *
- * Repeating: asking, marking and forgetting twice does no harm, so these are sent
- * again when a connection breaks. A take is not: the items of an unanswered take
- * may have been taken, and SEEN_IO says that nobody knows.
+ * Repeating: asking and marking twice does no harm, so these are sent again when a
+ * connection breaks. A take is not: the items of an unanswered take may have been
+ * taken, and SEEN_IO says that nobody knows. Nor is forgetting: somebody may have
+ * marked the item again in between.
  */
 #include "users/server.h"
 
 #include "base/bytes.h"
 #include "exposure/exposure.h"
+#include "redis/decimal.h"
 #include "store/report.h"
 
 #include <hiredis/hiredis.h>
@@ -28,10 +30,9 @@
 
 #define ENVELOPE     48 /* before the record of SEEN.EXPORT */
 #define WIDTH_MOST   65536
-#define ANY_SECRET   ((uint32_t)1 << 16) /* a check that fits all records */
 #define TYPE_OF_USER "seen-xp-1"
 
-struct remote {
+struct module {
     struct seen_server server;
     char policy[128]; /* "" or an argument */
 };
@@ -93,7 +94,7 @@ static const struct {
     [TAKE] = {"SEEN.TAKE", "SEEN.TAKEP", false},
 };
 
-static bool put_order(struct seen_order *o, const struct remote *m,
+static bool put_order(struct seen_order *o, const struct module *m,
                       enum form form, seen_key user, const seen_key *items,
                       size_t n, size_t count)
 {
@@ -115,7 +116,7 @@ static bool put_order(struct seen_order *o, const struct remote *m,
 
 /* ---- Replies ------------------------------------------------------------ */
 
-static seen_status strange(struct remote *m, const char *what)
+static seen_status strange(struct module *m, const char *what)
 {
     return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
                          "a reply to %s is not what was expected", what);
@@ -152,7 +153,7 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
                        bool *seen)
 {
-    struct remote *m = (struct remote *)u;
+    struct module *m = (struct module *)u;
     (void)now;
     if (n == 0) return SEEN_OK;
     struct seen_order *o = calloc(1, sizeof *o);
@@ -187,7 +188,7 @@ static size_t orders_of(enum seen_users_change kind,
     return kind == SEEN_USERS_MARK && r->fresh ? 2 : 1;
 }
 
-static bool put_request(struct seen_order *o, const struct remote *m,
+static bool put_request(struct seen_order *o, const struct module *m,
                         enum seen_users_change kind,
                         const seen_users_request *r)
 {
@@ -224,7 +225,7 @@ static seen_status read_request(const struct seen_order *o,
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n)
 {
-    struct remote *m = (struct remote *)u;
+    struct module *m = (struct module *)u;
     size_t count = 0, at = 0;
     (void)now;
     for (size_t i = 0; i < n; i++)
@@ -251,7 +252,7 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     return status;
 }
 
-static seen_status forget_some(struct remote *m, seen_key user,
+static seen_status forget_some(struct module *m, seen_key user,
                                const seen_key *items, size_t n, bool *changed)
 {
     struct seen_order *o = calloc(1, sizeof *o);
@@ -274,7 +275,7 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 {
     bool changed;
     (void)now;
-    return n ? forget_some((struct remote *)u, user, items, n, &changed)
+    return n ? forget_some((struct module *)u, user, items, n, &changed)
              : SEEN_OK;
 }
 
@@ -282,7 +283,7 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
                                uint64_t now, bool *known)
 {
     (void)now;
-    return forget_some((struct remote *)u, user, NULL, 0, known);
+    return forget_some((struct module *)u, user, NULL, 0, known);
 }
 
 /* ---- Records ------------------------------------------------------------ */
@@ -318,7 +319,7 @@ static seen_status info_in(const redisReply *reply, uint64_t now,
     seen_status status = open_envelope(reply, record, &policy);
     if (status == SEEN_OK) status = seen_exposure_new(&x, &policy, none, NULL);
     if (status != SEEN_OK) return status;
-    x->check = ANY_SECRET;
+    seen_exposure_any_secret(x);
     status = seen_exposure_info_of(x, *record, now, info);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
     seen_exposure_free(x);
@@ -332,7 +333,7 @@ static bool put_export(struct seen_order *o, const struct seen_server *m,
     return begin(o, m, "SEEN.EXPORT", user, 0);
 }
 
-static seen_status export(struct remote *m, seen_key user,
+static seen_status export(struct module *m, seen_key user,
                           struct seen_order **out)
 {
     struct seen_order *o = calloc(1, sizeof *o);
@@ -355,7 +356,7 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
 {
     struct seen_order *o;
     seen_record record;
-    seen_status status = export((struct remote *)u, user, &o);
+    seen_status status = export((struct module *)u, user, &o);
     if (status != SEEN_OK) return status;
     status = info_in(o->k.reply, now, &record, info);
     seen_orders_done(o, 1);
@@ -368,7 +369,7 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
     struct seen_order *o;
     seen_record record;
     seen_policy policy;
-    seen_status status = export((struct remote *)u, user, &o);
+    seen_status status = export((struct module *)u, user, &o);
     if (status != SEEN_OK) return status;
     status = open_envelope(o->k.reply, &record, &policy);
     if (status == SEEN_OK) {
@@ -409,16 +410,16 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status close_remote(struct seen_users *u)
+static seen_status close_module(struct seen_users *u)
 {
-    struct remote *m = (struct remote *)u;
+    struct module *m = (struct module *)u;
     seen_server_close(&m->server);
     free(m);
     return SEEN_OK;
 }
 
 static const struct seen_users_ops ops = {
-    .close = close_remote,
+    .close = close_module,
     .problem = seen_server_problem,
     .ask = ask,
     .change = change,
@@ -434,7 +435,7 @@ static const struct seen_users_ops ops = {
 };
 
 /* Does the server know the commands? */
-static seen_status look_for_module(struct remote *m, seen_store_report *r)
+static seen_status look_for_module(struct module *m, seen_store_report *r)
 {
     const char *argv[] = {"COMMAND", "INFO", "SEEN.TAKE"};
     const size_t len[] = {7, 4, 9};
@@ -456,7 +457,7 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
                                   const seen_users_options *options,
                                   seen_store_report *r)
 {
-    struct remote *m = calloc(1, sizeof *m);
+    struct module *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
     seen_status status = seen_server_open(&m->server, where, "seen:", r);
@@ -466,18 +467,17 @@ seen_status seen_users_open_redis(struct seen_users **u, const char *where,
                              "the server has the secret: secret-file, when "
                              "seen.so is loaded");
     if (status == SEEN_OK && options->policy) {
-        const seen_policy *p = options->policy;
+        const seen_policy p = seen_policy_filled(options->policy);
+        char fpp[SEEN_DECIMAL];
+        seen_decimal_put(p.fpp, fpp);
         snprintf(m->policy, sizeof m->policy,
-                 "items=%u,generations=%u,fpp=%.17g,ttl=%llums",
-                 p->items ? p->items : 1000,
-                 p->generations ? p->generations : 5,
-                 p->fpp != 0 ? p->fpp : 0.001,
-                 (unsigned long long)(p->ttl ? p->ttl : 432000000));
+                 "items=%u,generations=%u,fpp=%s,ttl=%llums", p.items,
+                 p.generations, fpp, (unsigned long long)p.ttl);
     }
     if (status == SEEN_OK) status = look_for_module(m, r);
     if (status == SEEN_OK)
         *u = &m->server.head;
     else
-        close_remote(&m->server.head);
+        close_module(&m->server.head);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SCAN_COUNT "1000"
+#define CURSOR     32 /* bytes of one, with a NUL */
 
 /* ---- Life --------------------------------------------------------------- */
 
@@ -65,12 +66,13 @@ seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
                             size_t n)
 {
     struct seen_command *k = calloc(n, sizeof *k);
-    if (!k) return SEEN_NOMEM;
     for (size_t i = 0; i < n; i++) {
         o[i].k.argv = o[i].argv;
         o[i].k.len = o[i].len;
-        k[i] = o[i].k;
+        o[i].k.status = SEEN_NOMEM; /* until it is sent */
+        if (k) k[i] = o[i].k;
     }
+    if (!k) return SEEN_NOMEM;
     seen_status status = seen_pool_run(&m->pool, k, n);
     for (size_t i = 0; i < n; i++)
         o[i].k = k[i];
@@ -92,6 +94,12 @@ void seen_orders_done(struct seen_order *o, size_t n)
 
 /* ---- All users ---------------------------------------------------------- */
 
+/*
+ * Primaries are walked one after the other, each by its own cursor, which means
+ * nothing to another, and nothing to the same one after a restart: with the
+ * connection the walk is lost. So it is if slots move meanwhile: a user may have
+ * gone to where we have been already.
+ */
 struct walk {
     struct seen_server *m;
     const struct seen_server_view *view;
@@ -99,10 +107,7 @@ struct walk {
     bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
     bool stopped;
-    char cursor[32];
-    /* Nodes are walked one after the other: a cursor is a node's own. */
-    uint16_t node, wanted;
-    bool found;
+    char pattern[2 * SEEN_PREFIX_MOST + 2];
 };
 
 /* The keys of one SCAN: ask for them all in one pipeline. */
@@ -120,11 +125,13 @@ static seen_status walk_keys(struct walk *k, const redisReply *keys)
         if (!ours) user[i].data = "";
         if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
     }
-    if (status == SEEN_OK && n) (void)seen_orders_run(m, o, n);
+    if (status == SEEN_OK && n)
+        (void)seen_orders_run(m, o, n); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
         seen_users_entry e = {.user = user[i]};
-        if (o[i].k.status == SEEN_IO) status = SEEN_IO;
-        if (o[i].k.status != SEEN_OK || e.user.len == 0 ||
+        status = o[i].k.status;
+        if (status != SEEN_OK) break;
+        if (e.user.len == 0 ||
             o[i].k.reply->type == REDIS_REPLY_NIL) /* gone meanwhile */
             continue;
         k->view->read(m, o[i].k.reply, k->now, &e);
@@ -133,22 +140,6 @@ static seen_status walk_keys(struct walk *k, const redisReply *keys)
     if (o) seen_orders_done(o, n);
     free(user);
     return status;
-}
-
-static seen_status walk_page(void *ctx, redisReply *reply, uint16_t node)
-{
-    struct walk *k = ctx;
-    if (k->found || node < k->wanted) return SEEN_OK;
-    k->found = true;
-    k->node = node;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[0]->len >= sizeof k->cursor ||
-        reply->element[1]->type != REDIS_REPLY_ARRAY)
-        return seen_pool_say(&k->m->pool, SEEN_CORRUPT,
-                             "a reply to SCAN is not what was expected");
-    memcpy(k->cursor, reply->element[0]->str, reply->element[0]->len + 1);
-    return walk_keys(k, reply->element[1]);
 }
 
 /* A pattern that matches the prefix itself. */
@@ -162,34 +153,75 @@ static void quote(const char *prefix, char *to)
     *to = '\0';
 }
 
+/* A page: the users in it, and where the next one begins. */
+static seen_status walk_page(struct walk *k, const redisReply *reply,
+                             char cursor[CURSOR])
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        reply->element[0]->len >= CURSOR ||
+        reply->element[1]->type != REDIS_REPLY_ARRAY)
+        return seen_pool_say(&k->m->pool, SEEN_CORRUPT,
+                             "a reply to SCAN is not what was expected");
+    memcpy(cursor, reply->element[0]->str, reply->element[0]->len + 1);
+    return walk_keys(k, reply->element[1]);
+}
+
+static seen_status walk_primary(struct walk *k, seen_redis *client,
+                                uint16_t primary)
+{
+    char cursor[CURSOR] = "0";
+    bool first = true;
+    seen_status status = SEEN_OK;
+    while (status == SEEN_OK && !k->stopped &&
+           (first || strcmp(cursor, "0") != 0)) {
+        const char *argv[] = {"SCAN",  cursor,     "MATCH", k->pattern,
+                              "COUNT", SCAN_COUNT, "TYPE",  k->view->type};
+        struct seen_command scan = {
+            .argc = 8, .argv = argv, .primary = primary, .repeatable = first};
+        seen_store_report r = {0};
+        status = seen_redis_run(client, &scan, 1, &r);
+        if (status != SEEN_OK) seen_pool_tell(&k->m->pool, &r);
+        if (status == SEEN_OK) status = walk_page(k, scan.reply, cursor);
+        seen_redis_done(&scan, 1);
+        first = false;
+    }
+    return status;
+}
+
+static seen_status walk_all(struct walk *k, seen_redis *client)
+{
+    struct seen_primaries before, after;
+    seen_store_report r = {0};
+    seen_status status = seen_redis_primaries(client, &before, &r);
+    for (size_t i = 0; status == SEEN_OK && !k->stopped && i < before.n; i++)
+        status = walk_primary(k, client, before.at[i]);
+    if (status == SEEN_OK && !k->stopped)
+        status = seen_redis_primaries(client, &after, &r);
+    if (r.problem[0]) seen_pool_tell(&k->m->pool, &r);
+    if (status == SEEN_OK && !k->stopped && after.map != before.map)
+        status = seen_pool_say(&k->m->pool, SEEN_BUSY,
+                               "slots of the cluster have moved meanwhile: "
+                               "users may be missing");
+    return status;
+}
+
 seen_status seen_server_each(
     struct seen_server *m, const struct seen_server_view *view, uint64_t now,
     bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx)
 {
     struct walk k = {
         .m = m, .view = view, .now = now, .each = each, .ctx = ctx};
-    char pattern[2 * SEEN_PREFIX_MOST + 2];
-    quote(m->prefix, pattern);
     seen_store_report r = {0};
-    struct seen_pool_link *link = NULL;
+    struct seen_pool_link *link;
+    quote(m->prefix, k.pattern);
     seen_status status = seen_pool_take(&m->pool, &link, &r);
-    while (status == SEEN_OK && !k.stopped) {
-        strcpy(k.cursor, "0");
-        do {
-            const char *argv[] = {"SCAN",  k.cursor,   "MATCH", pattern,
-                                  "COUNT", SCAN_COUNT, "TYPE",  view->type};
-            struct seen_command scan = {.argc = 8, .argv = argv};
-            k.found = false;
-            status =
-                seen_redis_each_node(link->client, &scan, walk_page, &k, &r);
-            if (k.found) k.wanted = k.node;
-        } while (status == SEEN_OK && k.found && !k.stopped &&
-                 strcmp(k.cursor, "0") != 0);
-        if (!k.found) break;
-        k.wanted = (uint16_t)(k.node + 1);
+    if (status != SEEN_OK) {
+        seen_pool_tell(&m->pool, &r);
+        return status;
     }
-    if (link) seen_pool_return(&m->pool, link);
-    if (status != SEEN_OK) seen_pool_tell(&m->pool, &r);
+    status = walk_all(&k, link->client);
+    seen_pool_return(&m->pool, link);
     return status;
 }
 

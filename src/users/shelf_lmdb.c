@@ -11,7 +11,8 @@
  * The map is reserved, not used: 1 TiB of addresses, so that it need not grow
  * under readers' feet. Where addresses are limited (ulimit -v, small machines)
  * it is smaller and grows when a transaction finds it full: then everybody who
- * reads holds a lock meanwhile, which costs a little and is not needed else.
+ * reads holds a lock meanwhile (begin_read), which costs a little and is not
+ * needed else.
  *
  * LMDB must not be opened twice in one process: closing one would release the
  * file locks of the other. Hence the list of what is open.
@@ -29,6 +30,7 @@
 #include <errno.h>
 #include <lmdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +49,7 @@ struct shelf {
     size_t map;
     bool limited; /* the map may have to grow: */
     pthread_rwlock_t growing;
+    atomic_uint held; /* views that stay awake without the lock */
     char problem[160];
 };
 
@@ -67,7 +70,7 @@ static seen_status status_of(int rc)
     if (rc == MDB_NOTFOUND) return SEEN_ABSENT;
     if (rc == MDB_MAP_FULL) return SEEN_FULL;
     if (rc == ENOMEM) return SEEN_NOMEM;
-    if (rc == MDB_READERS_FULL) return SEEN_BUSY;
+    if (rc == MDB_READERS_FULL || rc == MDB_MAP_RESIZED) return SEEN_BUSY;
     errno = rc > 0 ? rc : EIO;
     return rc > 0 ? SEEN_IO : SEEN_CORRUPT;
 }
@@ -204,15 +207,65 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     return SEEN_OK;
 }
 
+/* ---- Transactions that read --------------------------------------------- */
+
+static void lock_map(struct shelf *s)
+{
+    if (s->limited) pthread_rwlock_rdlock(&s->growing);
+}
+
+static void unlock_map(struct shelf *s)
+{
+    if (s->limited) pthread_rwlock_unlock(&s->growing);
+}
+
+/* Another process has made the map larger: so do we, unless somebody is reading
+ * in it. With the lock, which is let go meanwhile. */
+static int follow(struct shelf *s)
+{
+    if (!s->limited || s->held) return MDB_MAP_RESIZED;
+    pthread_rwlock_unlock(&s->growing);
+    pthread_rwlock_wrlock(&s->growing);
+    int rc = mdb_env_set_mapsize(s->env, 0);
+    pthread_rwlock_unlock(&s->growing);
+    pthread_rwlock_rdlock(&s->growing);
+    return rc;
+}
+
+static int begin_or_renew(struct shelf *s, MDB_txn **txn)
+{
+    if (*txn) return mdb_txn_renew(*txn);
+    return mdb_txn_begin(s->env, NULL, MDB_RDONLY, txn);
+}
+
+/* *txn: NULL, or one that was reset. On success the map is locked. */
+static int begin_read(struct shelf *s, MDB_txn **txn)
+{
+    lock_map(s);
+    int rc = begin_or_renew(s, txn);
+    if (rc == MDB_MAP_RESIZED) {
+        rc = follow(s);
+        if (!rc) rc = begin_or_renew(s, txn);
+    }
+    if (rc) unlock_map(s);
+    return rc;
+}
+
+static void end_read(struct shelf *s, MDB_txn *txn)
+{
+    mdb_txn_abort(txn);
+    unlock_map(s);
+}
+
 static const MDB_val meta_key = {5, "store"};
 
 static seen_status meta(void *shelf, struct seen_meta *out,
                         seen_store_report *r)
 {
     struct shelf *s = shelf;
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     MDB_val key = meta_key, value;
-    int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
+    int rc = begin_read(s, &txn);
     if (rc) return reported(rc, r);
     rc = mdb_get(txn, s->store, &key, &value);
     seen_status status = reported(rc, r);
@@ -222,7 +275,7 @@ static seen_status meta(void *shelf, struct seen_meta *out,
             seen_report(r, status, "what the store says about itself: %s",
                         seen_strerror(status));
     }
-    mdb_txn_abort(txn);
+    end_read(s, txn);
     return status;
 }
 
@@ -243,8 +296,10 @@ static void view_sleep(void *view)
     if (!v->awake) return;
     mdb_txn_reset(v->txn);
     v->awake = false;
-    if (v->shelf->limited && !v->held)
-        pthread_rwlock_unlock(&v->shelf->growing);
+    if (v->held)
+        v->shelf->held--;
+    else
+        unlock_map(v->shelf);
     v->held = false;
 }
 
@@ -252,7 +307,8 @@ static void view_sleep(void *view)
 static void view_hold(void *view)
 {
     struct view *v = view;
-    if (v->shelf->limited) pthread_rwlock_unlock(&v->shelf->growing);
+    v->shelf->held++;
+    unlock_map(v->shelf);
     v->held = true;
 }
 
@@ -265,36 +321,12 @@ static void view_free(void *view)
     seen_release(&system_memory, v, sizeof *v);
 }
 
-static int begin_view(struct view *v)
-{
-    if (v->txn) return mdb_txn_renew(v->txn);
-    return mdb_txn_begin(v->shelf->env, NULL, MDB_RDONLY, &v->txn);
-}
-
-/* Another process has made the map larger: so do we. */
-static int follow(struct shelf *s)
-{
-    pthread_rwlock_unlock(&s->growing);
-    pthread_rwlock_wrlock(&s->growing);
-    int rc = mdb_env_set_mapsize(s->env, 0);
-    pthread_rwlock_unlock(&s->growing);
-    pthread_rwlock_rdlock(&s->growing);
-    return rc;
-}
-
 static seen_status view_wake(void *view)
 {
     struct view *v = view;
-    struct shelf *s = v->shelf;
     if (v->awake) return SEEN_OK;
-    if (s->limited) pthread_rwlock_rdlock(&s->growing);
-    int rc = begin_view(v);
-    if (rc == MDB_MAP_RESIZED && s->limited) {
-        rc = follow(s);
-        if (!rc) rc = begin_view(v);
-    }
+    int rc = begin_read(v->shelf, &v->txn);
     v->awake = rc == 0;
-    if (rc && s->limited) pthread_rwlock_unlock(&s->growing);
     return status_of(rc);
 }
 
@@ -346,13 +378,16 @@ view_each(void *view, const seen_key *after,
     } else {
         rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     }
+    seen_status status = SEEN_OK;
     while (!rc) {
         seen_key user = {key.mv_data, key.mv_size};
+        if (user.len == 0 || user.len > SEEN_USER_MOST) status = SEEN_CORRUPT;
+        if (status != SEEN_OK) break; /* a page is damaged */
         if (!each(ctx, user, checked(user, &value))) break;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);
-    return rc == MDB_NOTFOUND ? SEEN_OK : status_of(rc);
+    return rc == 0 || rc == MDB_NOTFOUND ? status : status_of(rc);
 }
 
 /* ---- Transactions ------------------------------------------------------- */
@@ -423,18 +458,17 @@ static seen_status grow(void *shelf)
 static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
 {
     struct shelf *s = shelf;
-    MDB_txn *txn;
+    MDB_txn *txn = NULL;
     MDB_stat stat = {0};
     MDB_envinfo info;
     *users = *bytes = 0;
-    if (mdb_env_info(s->env, &info) != 0 ||
-        mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) != 0)
-        return;
-    if (mdb_stat(txn, s->users, &stat) == 0) {
+    if (begin_read(s, &txn) != 0) return;
+    if (mdb_env_info(s->env, &info) == 0 &&
+        mdb_stat(txn, s->users, &stat) == 0) {
         *users = stat.ms_entries;
         *bytes = (uint64_t)(info.me_last_pgno + 1) * stat.ms_psize;
     }
-    mdb_txn_abort(txn);
+    end_read(s, txn);
 }
 
 static seen_status copy(void *shelf, const char *dir)
@@ -442,7 +476,9 @@ static seen_status copy(void *shelf, const char *dir)
     struct shelf *s = shelf;
     char file[PATH_ROOM];
     if (!name_data(file, dir)) return SEEN_INVALID;
+    lock_map(s);
     int rc = mdb_env_copy2(s->env, dir, MDB_CP_COMPACT);
+    unlock_map(s);
     if (rc) return status_of(rc);
     int fd = seen_io_open(file, O_RDONLY, 0);
     if (fd < 0) return SEEN_IO;

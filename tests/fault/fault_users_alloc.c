@@ -2,9 +2,7 @@
  * fault_users_alloc.c - every allocation of a store of users fails, once and
  * from then on.
  *
- * The store takes memory from malloc. The linker puts the functions here in its
- * place (-Wl,--wrap=malloc and so on; LMDB's own calls stay as they are). The
- * script opens a store, changes and reads it, copies it, opens it again. After a
+ * The script opens a store, changes and reads it, copies it, opens it again. After a
  * failure: a status, nothing leaked, and every user has a record that what was
  * acknowledged has led to (helpers/users_model.h), at once and after opening
  * again.
@@ -13,13 +11,12 @@
 
 #include "seen_users.h"
 
+#include "helpers/memory.h"
 #include "helpers/scratch.h"
 #include "helpers/users_model.h"
 #include "store/journal.h"
 #include "users/local.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,81 +25,9 @@
 #define STEPS   20
 #define SCRIPTS 2 /* with other steps */
 
-/* ---- Memory that runs out ----------------------------------------------- */
-
-static struct {
-    atomic_bool inside; /* the store is at work */
-    bool persistent;
-    atomic_uint_fast64_t calls;
-    uint64_t fail_at; /* 0: none */
-    atomic_uint_fast64_t fired;
-    atomic_int_fast64_t live; /* blocks */
-} memory;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t size);
-int __real_posix_memalign(void **at, size_t alignment, size_t size);
-void __real_free(void *at);
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t size);
-int __wrap_posix_memalign(void **at, size_t alignment, size_t size);
-void __wrap_free(void *at);
-
-static bool runs_out(void)
-{
-    if (!memory.inside) return false;
-    uint64_t call = ++memory.calls;
-    if (!memory.fail_at || call < memory.fail_at) return false;
-    if (call > memory.fail_at && !memory.persistent) return false;
-    memory.fired++;
-    errno = ENOMEM;
-    return true;
-}
-
-static void *counted(void *at)
-{
-    if (at) memory.live++;
-    return at;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return runs_out() ? NULL : counted(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return runs_out() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *at, size_t size)
-{
-    if (runs_out()) return NULL;
-    void *more = __real_realloc(at, size);
-    if (!at) counted(more);
-    return more;
-}
-
-int __wrap_posix_memalign(void **at, size_t alignment, size_t size)
-{
-    if (runs_out()) return ENOMEM;
-    int error = __real_posix_memalign(at, alignment, size);
-    if (!error) counted(*at);
-    return error;
-}
-
-void __wrap_free(void *at)
-{
-    if (at) memory.live--;
-    __real_free(at);
-}
-
 static void around(bool inside)
 {
-    memory.inside = inside;
+    test_memory.inside = inside;
 }
 
 /* ---- The script --------------------------------------------------------- */
@@ -232,23 +157,21 @@ static void check_store(void)
 /* The script with its n-th allocation failing; false if it has fewer. */
 static bool one_fault(uint64_t script, uint64_t n, bool persistent)
 {
-    int64_t live = memory.live;
+    int64_t live = test_memory.live;
     model_new(&run.model, test_rng(script), true);
     run.model.around = around;
     run.made = run.copied = false;
     run.failures = 0;
-    memory.calls = memory.fired = 0;
-    memory.persistent = persistent;
-    memory.fail_at = n;
+    test_memory_arm(n, persistent);
     one_life(0);
     if (run.lasts) one_life(1);
-    bool fired = memory.fired > 0;
-    memory.fail_at = 0;
+    bool fired = test_memory.fired > 0;
+    test_memory_arm(0, false);
     if (!fired) assert_int_equal(run.failures, 0);
     run.model.around = NULL;
     check_store();
     model_free(&run.model);
-    assert_int_equal(memory.live, live);
+    assert_int_equal(test_memory.live, live);
     clear(run.dir);
     clear(run.copy);
     clear(run.beside);

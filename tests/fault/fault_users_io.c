@@ -9,8 +9,11 @@
  * record that what was acknowledged has led to (helpers/users_model.h). After a
  * sync that failed nothing is acknowledged any more; for lack of space, things go
  * on when there is some again.
+ *
+ * And a writer is killed, before its first change or after some, and whoever opens
+ * what it left has every call fail once: the next one finds a store all the same.
  */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+#define _DEFAULT_SOURCE /* setenv, MAP_ANONYMOUS */
 
 #include "seen_users.h"
 
@@ -26,6 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define STEPS 7
@@ -91,10 +96,12 @@ static void change(seen_users *u)
     uint64_t before = run.failures;
     for (int i = 0; i < STEPS && run.failures < before + 2; i++)
         if (went_wrong(model_step(&run.model, u))) after_failure(u);
-    if (went_wrong(seen_users_sync(u)))
+    if (went_wrong(seen_users_sync(u))) {
+        assert_string_not_equal(seen_users_problem(u), "");
         after_failure(u);
-    else
+    } else {
         model_settled(&run.model);
+    }
     for (int i = 0; i < 2; i++)
         if (went_wrong(model_mark(&run.model, u, (size_t)i)))
             model_resume(&run.model, u);
@@ -276,6 +283,84 @@ static void any_calls_fail(void **state)
     assert_true(faults > 20);
 }
 
+/* ---- After a crash ------------------------------------------------------ */
+
+/* A child opens the store, changes it so often and ends without closing. What it
+ * has done comes back in the model. */
+static void crash(int steps)
+{
+    struct users_model *after =
+        mmap(NULL, sizeof *after, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(after != MAP_FAILED);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        seen_users *u;
+        seen_store_report r;
+        if (open_users(&u, run.dir, SEEN_STORE_DURABLE, &model_policies[0],
+                       &r) != SEEN_OK)
+            _exit(1);
+        for (int i = 0; i < steps; i++)
+            if (model_mark(&run.model, u, (size_t)i % MODEL_USERS) != SEEN_OK)
+                _exit(2);
+        *after = run.model;
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    run.model = *after;
+    munmap(after, sizeof *after);
+}
+
+/* Opening what crashes have left, with its n-th call going wrong. */
+static bool one_fault_after(int steps, uint64_t n, int error)
+{
+    size_t before = descriptors();
+    seen_users *u;
+    seen_store_report r;
+    model_new(&run.model, test_rng(9), true);
+    run.made = true;
+    run.failures = 0;
+    run.faults = fault_os_install();
+    if (steps >= 0) one_life(0, false);
+    crash(steps < 0 ? 0 : steps); /* of a store that is new */
+    arm(n, error, false);
+    seen_status status = open_users(&u, run.dir, SEEN_STORE_DURABLE, NULL, &r);
+    if (went_wrong(status))
+        assert_string_not_equal(r.problem, "");
+    else
+        went_wrong(seen_users_close(u));
+    bool fired = run.faults->fired > 0;
+    run.faults->fail_at = 0;
+    if (!fired) assert_int_equal(run.failures, 0);
+    assert_int_equal(fault_os_open_files(), 0);
+    assert_int_equal(descriptors(), before);
+    check_store(run.dir);
+    fault_os_uninstall();
+    model_free(&run.model);
+    clear(run.dir);
+    return fired;
+}
+
+static void every_call_fails_after_a_crash(void **state)
+{
+    (void)state;
+    static const int errors[] = {EIO, ENOSPC, EMFILE};
+    uint64_t faults = 0;
+    run.shelf = &seen_shelf_lmdb;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        for (int steps = -1; steps <= 3; steps++) {
+            uint64_t n = 1;
+            while (one_fault_after(steps, n, errors[i]))
+                n++;
+            faults += n - 1;
+        }
+    print_message("%llu faults after a crash\n", (unsigned long long)faults);
+    assert_true(faults > 150);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -344,6 +429,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call_fails_once_and_for_good),
         cmocka_unit_test(any_calls_fail),
+        cmocka_unit_test(every_call_fails_after_a_crash),
         cmocka_unit_test(a_shelf_fails_at_every_step),
     };
     test_announce("fault_users_io");

@@ -12,8 +12,11 @@ static char dir[256];
 const char *test_scratch(void)
 {
     const char *tmp = getenv("TMPDIR");
+    if (dir[0]) return dir;
     snprintf(dir, sizeof dir, "%s/seen-test-XXXXXX", tmp ? tmp : "/tmp");
-    return mkdtemp(dir);
+    if (mkdtemp(dir)) return dir;
+    dir[0] = '\0';
+    return NULL;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type,
@@ -25,5 +28,7 @@ static int remove_one(const char *path, const struct stat *st, int type,
 
 int test_scratch_remove(void)
 {
-    return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    int status = nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    dir[0] = '\0';
+    return status;
 }

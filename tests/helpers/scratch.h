@@ -2,10 +2,10 @@
 #ifndef SEEN_TEST_SCRATCH_H
 #define SEEN_TEST_SCRATCH_H
 
-/* Makes it, in $TMPDIR or /tmp; NULL if that cannot be. One for each test. */
+/* Made by the first call, in $TMPDIR or /tmp; NULL if that cannot be. */
 const char *test_scratch(void);
 
-/* With everything in it; 0 on success. */
+/* With everything in it; 0 on success. The next call makes another. */
 int test_scratch_remove(void);
 
 #endif

@@ -82,6 +82,11 @@ def restart(server):
                                       stdout=subprocess.DEVNULL)
 
 
+def connections(client):
+    """How many there have been."""
+    return int(re.search(rb"total_connections_received:(\d+)", client("INFO", "stats"))[1])
+
+
 def killed_and_restarted(module):
     """Adds go on when the server is killed and comes back with what it had; questions
     wait for it. Nothing is lost, and nothing is said to be absent meanwhile."""
@@ -90,12 +95,13 @@ def killed_and_restarted(module):
             u = layout.at(server.port, "patience=60000")
             half, whole = range(10000), range(20000)
             layout.put(u, half)
+            r = server.client()
+            before = connections(r)
             adding = subprocess.Popen(layout.add(u), stdin=subprocess.PIPE,
                                       stderr=subprocess.PIPE)
-            before = server.client()("INFO", "stats")
             adding.stdin.write(layout.text(range(10000, 15000)))
             adding.stdin.flush()
-            wait_for(lambda: server.client()("INFO", "stats") != before, "adds")
+            wait_for(lambda: connections(r) > before, "a connection")
             asked = []
             asking = threading.Thread(target=lambda: asked.append(layout.ask(u, half)))
             asking.start()

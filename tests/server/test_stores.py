@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import threading
 
+from between import CLOSE, Between
 from lib import Server, free_port, run, same, true, wait_for
 from program import SEEN, Run, bad, good, lines
 
@@ -340,5 +341,98 @@ def what_is_not_ours(module):
         same(r("KEYS", "big*"), [], "strings that nobody can find")
 
 
+def slips_create_nothing(module):
+    """A word that no URL has is an error before anything is made."""
+    with Server(module) as server:
+        at = "127.0.0.1:%d" % server.port
+        for u in ("redis://%s?key=k&tyop=1", "redis+plain://%s/k?tyop=1",
+                  "redis+bitmap://%s/k?bits=100&tyop=1", "redis+gozero://%s/k?bits=100&tyop=1"):
+            bad("no parameter is called tyop", "add", u % at, "-n", "100", "-p", "1%",
+                text=b"1\n")
+        for u in ("redis://%s?prefix=k&tyop=1", "redis+list://%s?prefix=k&tyop=1"):
+            bad("no parameter is called tyop", "mark", u % at, "user", "1")
+        same(server.client()("KEYS", "*"), [])
+
+
+def two_who_create(module):
+    """Another makes the filter after we looked for it and before we do: it is his."""
+    with Server(module) as server:
+        r, made = server.client(), []
+
+        def rule(args):
+            if args[0] == b"BF.RESERVE":
+                made.append(r("BF.RESERVE", args[1], 0.01, 500))
+
+        with Between(server.port, rule) as between:
+            u = "redis://127.0.0.1:%d?key=k" % between.port
+            good("add", u, "-n", "100", "-p", "1%", text=lines(range(50)))
+            same((made, r("BF.INFO", "k")[1]), (["OK"], 500))
+            same(good("check", "-c", u, text=lines(range(50))), b"50\n")
+
+
+def walks(module):
+    """All users of a server: over a connection that was closed while it was idle; and a
+    walk that was cut short is an error."""
+    with Server(module) as server:
+        good("mark", url(server), text="".join("user%d\titem\n" % i
+                                               for i in range(5000)).encode())
+        for cut in (0, 1, 3):  # the SCAN that does not arrive
+            seen = []
+
+            def rule(args):
+                if args[0] == b"SCAN":
+                    seen.append(args[1])
+                    if len(seen) == cut:
+                        return CLOSE
+
+            with Between(server.port, rule) as between:
+                u = "redis://127.0.0.1:%d" % between.port
+                if cut < 2:
+                    true(b"users     5,000" in good("info", u), "all of them")
+                    same(seen.count(b"0"), 1 + cut)
+                else:
+                    bad("closed the connection", "info", u)
+
+
+def slots_of(*ranges):
+    """As CLUSTER SLOTS has them: first, last, port."""
+    return b"*%d\r\n" % len(ranges) + b"".join(
+        b"*3\r\n:%d\r\n:%d\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n" % r for r in ranges)
+
+
+def walks_of_clusters(module):
+    """Each page is asked of its node alone; when slots move, the walk says so. Two
+    servers that know of no cluster, behind two who say that they are one."""
+    with Server(module) as one, Server(module) as two:
+        maps, asked = [], [[], []]
+
+        def rule(i):
+            def look(args):
+                if args[0] == b"CLUSTER":
+                    asked[i].append(b"CLUSTER")
+                    return maps[0] if len(maps) == 1 or not asked[0].count(b"SCAN") else maps[1]
+                if args[0] == b"SCAN":
+                    asked[i].append(b"SCAN")
+            return look
+
+        with Between(one.port, rule(0)) as a, Between(two.port, rule(1)) as b:
+            maps.append(slots_of((0, 8191, a.port), (8192, 16383, b.port)))
+            u = "redis://127.0.0.1:%d" % a.port
+            good("mark", u, text="".join("user%d\titem\n" % i for i in range(9000)).encode())
+            sizes = [s.client()("DBSIZE") for s in (one, two)]
+            same(sum(sizes), 9000)
+            asked[0].clear()
+            true(b"users     9,000" in good("info", u), "all of them")
+            for i, size in enumerate(sizes):
+                true(size / 1000 <= asked[i].count(b"SCAN") <= size / 1000 + 3,
+                     "%d of %d" % (asked[i].count(b"SCAN"), size))
+            true(asked[0].count(b"CLUSTER") + asked[1].count(b"CLUSTER") < 8, repr(asked))
+            # One loses its slots once its first page has been read.
+            asked[0].clear()
+            maps.append(slots_of((0, 16383, b.port)))
+            bad("slots of the cluster have moved", "info", u)
+
+
 run([users_on_a_server, servers_without_the_module, passwords, the_same_ids_everywhere,
-     filters, go_zero, bitmaps, leaving, what_is_not_ours, a_server_that_comes_back, clusters])
+     filters, go_zero, bitmaps, leaving, what_is_not_ours, slips_create_nothing,
+     two_who_create, walks, walks_of_clusters, a_server_that_comes_back, clusters])

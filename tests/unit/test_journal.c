@@ -341,6 +341,80 @@ static void a_journal_is_never_without_segments(void **state)
     assert_true(cuts > 200);
 }
 
+/* Nor when taking it over fails, at whatever call. */
+static void a_failed_open_leaves_a_segment(void **state)
+{
+    (void)state;
+    struct faults *f = sim_faults(disk);
+    struct seen_replayed r;
+    uint64_t n = 1;
+    seen_journal_close(open_journal(1, 0));
+    for (;; n++) {
+        seen_journal *j = NULL;
+        fault_arm(f, n, EIO, false);
+        seen_status status = seen_journal_open(&j, PATH, ID, n + 1, 0);
+        bool fired = f->fired > 0;
+        fault_arm(f, 0, 0, false);
+        seen_journal_close(j);
+        if (!fired) assert_int_equal(status, SEEN_OK);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_true(r.segments > 0);
+        if (!fired) break;
+    }
+    assert_true(n > 5);
+}
+
+/* After a cut that failed the old segment goes on, and the next one cuts. */
+static void a_failed_cut_changes_nothing(void **state)
+{
+    (void)state;
+    struct faults *f = sim_faults(disk);
+    struct seen_replayed r;
+    uint64_t failures = 0, last = 0;
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t n = 1;; n++) {
+        append(j, ++last);
+        assert_int_equal(seen_journal_commit(j, last), SEEN_OK);
+        fault_arm(f, n, ENOSPC, false);
+        seen_status status = seen_journal_cut(j);
+        bool fired = f->fired > 0;
+        fault_arm(f, 0, 0, false);
+        if (!fired) assert_int_equal(status, SEEN_OK);
+        failures += status != SEEN_OK;
+        append(j, ++last);
+        assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+        assert_int_equal(r.last, last);
+        if (!fired) break;
+    }
+    seen_journal_close(j);
+    assert_true(failures > 3);
+}
+
+/* Each of many writers dies and leaves a segment. */
+static void any_number_of_segments(void **state)
+{
+    (void)state;
+    const uint64_t writers = 1100;
+    struct seen_replayed r;
+    for (uint64_t i = 1; i <= writers; i++) {
+        size_t len;
+        seen_journal *j = open_journal(i, i - 1);
+        append(j, i);
+        seen_journal_close(j);
+        uint8_t *bytes = segment(i, &len);
+        put_segment(i, bytes, 400); /* of the space that it has claimed */
+        free(bytes);
+    }
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.segments, writers);
+    assert_int_equal(r.last, writers);
+    seen_journal *j = open_journal(writers + 1, writers);
+    assert_int_equal(seen_journal_drop(j, writers), SEEN_OK);
+    seen_journal_close(j);
+    assert_int_equal(replay(ID, writers, &r), SEEN_OK);
+    assert_int_equal(r.segments, 1);
+}
+
 static void drop_segment(void *ctx, const char *call)
 {
     char name[64];
@@ -383,6 +457,9 @@ int main(void)
         ON_DISK(after_a_failed_sync_nothing_is_acknowledged),
         ON_DISK(what_is_taken_over_lasts),
         ON_DISK(a_journal_is_never_without_segments),
+        ON_DISK(a_failed_open_leaves_a_segment),
+        ON_DISK(a_failed_cut_changes_nothing),
+        ON_DISK(any_number_of_segments),
         ON_DISK(a_reader_is_told_what_was_dropped),
         ON_DISK(frames_have_a_limit),
     };

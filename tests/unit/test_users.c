@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define USERS 40
@@ -616,6 +617,26 @@ static void readers_see_the_checkpoint_or_the_tail(void **state)
     seen_users_close(u);
 }
 
+/* Writers that die do not leave more and more behind them: what was recovered is
+ * on the shelf soon, without any change. */
+static void what_was_recovered_is_written(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_users_stats stats = {0};
+    in_child(mark_and_die, dir);
+    seen_users *u =
+        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    while (stats.checkpoints == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    }
+    assert_int_equal(stats.users, 2);
+    assert_int_equal(stats.changed, 0);
+    assert_string_equal(seen_users_problem(u), "");
+    assert_int_equal(seen_users_close(u), SEEN_OK);
+}
+
 static void write_elsewhere(const char *dir)
 {
     seen_users *u;
@@ -880,6 +901,53 @@ static void damage_is_an_error_for_its_user_alone(void **state)
     test_batch_free(&b);
 }
 
+/* In LMDB's pages the length of a key stands right before it. */
+static void lengthen_name(const char *dir, const char *user, uint16_t len)
+{
+    char path[600];
+    static char bytes[1 << 20];
+    snprintf(path, sizeof path, "%s/data.mdb", dir);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f), found = 0;
+    for (size_t i = 2; i + strlen(user) <= n; i++) {
+        if (memcmp(bytes + i, user, strlen(user)) != 0) continue;
+        fseek(f, (long)i - 2, SEEK_SET);
+        found += fwrite(&len, sizeof len, 1, f);
+    }
+    assert_int_equal(fclose(f), 0);
+    assert_true(found > 0);
+}
+
+static bool skip_one(void *ctx, const seen_users_entry *entry)
+{
+    (void)ctx, (void)entry;
+    return true;
+}
+
+/* No user has such a name: whoever walks over it stops. */
+static void names_that_are_too_long_are_corruption(void **state)
+{
+    (void)state;
+    static const uint16_t lengths[] = {SEEN_USER_MOST + 1, 2000, 0};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const char *dir = fresh_dir();
+        seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+        seen_users *u = open_store(dir, o);
+        seen_key item = text("item");
+        assert_int_equal(
+            seen_users_mark(u, text("somebody"), 1000, &item, 1, NULL),
+            SEEN_OK);
+        assert_int_equal(seen_users_close(u), SEEN_OK);
+        lengthen_name(dir, "somebody", lengths[i]);
+        u = open_store(dir, o);
+        assert_int_equal(seen_users_each(u, 1000, skip_one, NULL),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_users_sweep(u, 1000, NULL), SEEN_CORRUPT);
+        seen_users_close(u);
+    }
+}
+
 /* ---- The same ids on every way ------------------------------------------ */
 
 static void all_ways_give_the_same_answers(void **state)
@@ -939,6 +1007,7 @@ int main(void)
         cmocka_unit_test(checkpoints_remove_old_users),
         cmocka_unit_test(takes_are_one_step),
         cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
+        cmocka_unit_test(what_was_recovered_is_written),
         cmocka_unit_test(there_is_one_writer),
         cmocka_unit_test(backups_have_everything),
         cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
@@ -946,6 +1015,7 @@ int main(void)
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(damage_is_an_error_for_its_user_alone),
+        cmocka_unit_test(names_that_are_too_long_are_corruption),
         cmocka_unit_test(all_ways_give_the_same_answers),
     };
     test_announce("test_users");

@@ -1,0 +1,174 @@
+/* test_shelf_lmdb.c - where addresses are limited the map grows, and whoever
+ * reads meanwhile reads what is there. */
+#define _DEFAULT_SOURCE /* setrlimit, fork */
+
+#include "users/shelf.h"
+
+#include "helpers/keys.h"
+#include "helpers/scratch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ADDRESSES                                                              \
+    ((rlim_t)1 << 30) /* a map of 256 MiB fits, one of 4 GiB not */
+#define RECORD  ((size_t)1 << 20)
+#define RECORDS 300
+#define AT_ONCE 10 /* records of a transaction */
+#define READERS 3
+
+static const struct seen_shelf_ops *const ops = &seen_shelf_lmdb;
+
+static struct {
+    char dir[500], copy[500];
+    void *shelf;
+    atomic_bool done;
+    atomic_uint grown;
+} run;
+
+/* In the child, where cmocka cannot say it. */
+#define must(condition)                                                        \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
+            _exit(1);                                                          \
+        }                                                                      \
+    } while (0)
+
+static seen_key name(unsigned i, char buf[16])
+{
+    return (seen_key){buf, (size_t)snprintf(buf, 16, "user-%u", i)};
+}
+
+static void *read_all_the_time(void *arg)
+{
+    bool copies = arg != NULL;
+    seen_store_report r = {0};
+    uint64_t users, bytes, before = 0;
+    while (!run.done) {
+        struct seen_meta meta = {0};
+        must(ops->meta(run.shelf, &meta, &r) == SEEN_OK);
+        must(meta.sequence >= before);
+        before = meta.sequence;
+        ops->sizes(run.shelf, &users, &bytes);
+        must(users >= before);
+        if (!copies || before < 200) continue;
+        must(ops->copy(run.shelf, run.copy) == SEEN_OK); /* while it grows */
+        copies = false;
+    }
+    return NULL;
+}
+
+static seen_status put_some(unsigned from, const uint8_t *bytes)
+{
+    char buf[16];
+    const struct seen_meta meta = {.id = 1,
+                                   .sequence = from + AT_ONCE,
+                                   .policy = {1000, 5, 0.001, 1, {0}}};
+    seen_status status = ops->begin(run.shelf);
+    for (unsigned i = 0; status == SEEN_OK && i < AT_ONCE; i++)
+        status = ops->put(run.shelf, name(from + i, buf),
+                          (seen_record){bytes, RECORD});
+    if (status == SEEN_OK) return ops->commit(run.shelf, &meta);
+    ops->abort(run.shelf);
+    return status;
+}
+
+static void write_all(void)
+{
+    uint8_t *bytes = calloc(1, RECORD);
+    must(bytes);
+    for (unsigned from = 0; from < RECORDS; from += AT_ONCE) {
+        seen_status status = put_some(from, bytes);
+        while (status == SEEN_FULL) {
+            must(ops->grow(run.shelf) == SEEN_OK);
+            run.grown++;
+            status = put_some(from, bytes);
+        }
+        must(status == SEEN_OK);
+    }
+    free(bytes);
+}
+
+static void read_back(void)
+{
+    char buf[16];
+    void *view;
+    seen_record record;
+    must(ops->view_new(run.shelf, &view) == SEEN_OK);
+    must(ops->wake(view) == SEEN_OK);
+    for (unsigned i = 0; i < RECORDS; i++)
+        must(ops->get(view, name(i, buf), &record) == SEEN_OK &&
+             record.len == RECORD);
+    ops->sleep(view);
+    ops->view_free(view);
+}
+
+static void live(void)
+{
+    const struct rlimit limit = {ADDRESSES, ADDRESSES};
+    seen_store_report r = {0};
+    pthread_t readers[READERS];
+    must(setrlimit(RLIMIT_AS, &limit) == 0);
+    must(ops->open(&run.shelf, run.dir, true, &r) == SEEN_OK);
+    const struct seen_meta meta = {.id = 1, .policy = {1000, 5, 0.001, 1, {0}}};
+    must(ops->begin(run.shelf) == SEEN_OK);
+    must(ops->commit(run.shelf, &meta) == SEEN_OK);
+    for (size_t i = 0; i < READERS; i++)
+        must(pthread_create(&readers[i], NULL, read_all_the_time,
+                            i ? NULL : &run) == 0);
+    write_all();
+    run.done = true;
+    for (size_t i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    read_back();
+    ops->close(run.shelf);
+    must(run.grown > 0);
+}
+
+static void the_map_grows_under_readers(void **state)
+{
+    (void)state;
+    snprintf(run.dir, sizeof run.dir, "%s/shelf", test_scratch());
+    snprintf(run.copy, sizeof run.copy, "%s/copy", test_scratch());
+    assert_int_equal(mkdir(run.dir, 0777), 0);
+    assert_int_equal(mkdir(run.copy, 0777), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        live();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    return test_scratch() ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return test_scratch_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_map_grows_under_readers),
+    };
+    test_announce("shelf_lmdb");
+    return cmocka_run_group_tests_name("shelf_lmdb", tests, set_up, tear_down);
+}
