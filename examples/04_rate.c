@@ -4,6 +4,7 @@
  */
 #include <seen.h>
 
+#include <math.h>
 #include <stdio.h>
 
 static int measure(seen_kind kind, double fpp)
@@ -21,9 +22,12 @@ static int measure(seen_kind kind, double fpp)
 
     seen_info info;
     seen_info_of(f, &info);
-    printf("%-8s promised %6.3f %%   measured %6.3f %%   %5.2f bits a key\n",
+    /* Chance alone moves the measured one by this, hardly ever by more. */
+    double chance = 4 * sqrt(fpp * (1 - fpp) / (double)questions);
+    printf("%-8s promised %6.3f %%   measured %6.3f +- %.3f %%   %5.2f bits a "
+           "key\n",
            seen_kind_name(kind), 100 * fpp,
-           100 * (double)wrong / (double)questions,
+           100 * (double)wrong / (double)questions, 100 * chance,
            (double)info.bits / (double)items);
     seen_free(f);
     return 0;

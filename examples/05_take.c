@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static seen_key text(const char *s)
 {
@@ -21,7 +22,7 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    const uint64_t now = 1700000000000; /* milliseconds, from your clock */
+    const uint64_t now = (uint64_t)time(NULL) * 1000; /* milliseconds */
     for (int visit = 1; visit <= 3; visit++) {
         seen_key items[] = {text("cats"), text("dogs"), text("news"),
                             text("cats"), text("goal")};

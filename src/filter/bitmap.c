@@ -140,6 +140,7 @@ static seen_status bitmap_reserve(seen_filter *f, uint64_t bits)
 {
     if (bits > SEEN_BITMAP_MAX) return SEEN_INVALID;
     if (bits <= bound(f)) return SEEN_OK;
+    if (f->borrowed) return SEEN_UNSUPPORTED;
     seen_plan next = f->plan;
     cost(&next, bits);
     if (f->limit && next.bytes > f->limit) return SEEN_FULL;
