@@ -220,8 +220,7 @@ def silent(module):
     are not answers. When it wakes up, what was repeated is done."""
     with Server(module) as server:
         for layout in LAYOUTS:
-            u = layout.at(server.port, "timeout=100", "patience=400")
-            layout.put(u, range(1000))
+            layout.put(layout.at(server.port), range(1000))
         verbs = [(layout, layout.add(layout.at(server.port, "timeout=100", "patience=60000")))
                  for layout in LAYOUTS]
         runs = [(layout, subprocess.Popen(verb, stdin=subprocess.PIPE, stderr=subprocess.PIPE))
