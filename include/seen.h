@@ -171,7 +171,8 @@ typedef struct seen_plan {
     uint32_t generations;
     uint64_t last;
     uint64_t window_ms;
-    uint64_t reserved[1];
+    uint32_t line; /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
+    uint32_t reserved;
 } seen_plan;
 
 /* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and

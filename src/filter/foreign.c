@@ -33,13 +33,21 @@
 
 /* ---- Plan --------------------------------------------------------------- */
 
+/* Lines of Parquet have a word for each bit of a key, the others one large one. */
+static bool grouped(uint32_t line)
+{
+    return line == 256;
+}
+
 static double foreign_plan_fpp(const seen_plan *plan, uint64_t items)
 {
     if (plan->width) return seen_foreign_cuckoo_ops.plan_fpp(plan, items);
-    double fpp =
-        seen_fpp_bloom((double)items, (double)plan->bits, (double)plan->hashes);
-    /* No hashes, or no bits: everything is "maybe". */
-    return plan->hashes && plan->bits ? fpp : 1;
+    if (!plan->hashes || !plan->bits) return 1; /* everything is "maybe" */
+    if (plan->line)
+        return seen_fpp_lines((double)items, (double)(plan->bits / plan->line),
+                              plan->line, plan->hashes, grouped(plan->line));
+    return seen_fpp_bloom((double)items, (double)plan->bits,
+                          (double)plan->hashes);
 }
 
 void seen_foreign_one(struct seen_foreign *f, uint64_t bits, uint32_t hashes,
@@ -64,7 +72,8 @@ void seen_foreign_describe(struct seen_foreign *f)
         plan->bytes += f->links[i].bytes;
     }
     if (f->count) plan->hashes = newest->place.hashes;
-    plan->lines = f->count && newest->place.line ? 1 : plan->hashes;
+    if (f->count) plan->line = newest->place.line;
+    plan->lines = plan->line ? 1 : plan->hashes;
     if (f->common.ops == &seen_foreign_cuckoo_ops) {
         plan->bits = 8 * (plan->bytes - sizeof *f); /* not buckets */
         plan->width = 8;
@@ -351,17 +360,22 @@ static seen_status foreign_visit_many(seen_filter *f, const seen_hash *h,
 
 /* ---- Whole filters ------------------------------------------------------ */
 
-static uint64_t count_bits(const struct seen_link *l)
+static uint64_t count_bytes(const uint8_t *bytes, uint64_t len)
 {
     uint64_t set = 0, at = 0;
-    for (; at + 8 <= l->bytes; at += 8) {
+    for (; at + 8 <= len; at += 8) {
         uint64_t word;
-        memcpy(&word, l->at + at, sizeof word);
+        memcpy(&word, bytes + at, sizeof word);
         set += seen_popcount64(word);
     }
-    for (; at < l->bytes; at++)
-        set += seen_popcount64(l->at[at]);
+    for (; at < len; at++)
+        set += seen_popcount64(bytes[at]);
     return set;
+}
+
+static uint64_t count_bits(const struct seen_link *l)
+{
+    return count_bytes(l->at, l->bytes);
 }
 
 static double estimate_link(const struct seen_link *l)
@@ -462,6 +476,31 @@ static void foreign_clear(seen_filter *g)
     seen_foreign_describe(f);
 }
 
+/* The mean over the lines, of what the bits of each would let pass. */
+static double rate_of_lines(const struct seen_link *l)
+{
+    uint32_t line = l->place.line, k = l->place.hashes;
+    uint32_t group = (grouped(line) ? line / k : line) / 8;
+    uint64_t lines = l->bytes / (line / 8);
+    double sum = 0;
+    for (uint64_t i = 0; i < lines; i++) {
+        const uint8_t *at = l->at + i * (line / 8), *end = at + line / 8;
+        double wrong = 1;
+        for (; at < end; at += group)
+            wrong *= (double)count_bytes(at, group) / (8.0 * group);
+        sum += grouped(line) ? wrong : pow(wrong, k);
+    }
+    return lines ? sum / (double)lines : 1;
+}
+
+static double rate_of(const struct seen_link *l, uint64_t set)
+{
+    if (l->place.line) return rate_of_lines(l);
+    /* Bits that no position reaches may be set by others. */
+    double fill = fmin(1, (double)set / (double)l->place.bits);
+    return pow(fill, l->place.hashes);
+}
+
 static void foreign_info(const seen_filter *g, seen_info *info)
 {
     const struct seen_foreign *f = seen_foreign_of(g);
@@ -470,9 +509,7 @@ static void foreign_info(const seen_filter *g, seen_info *info)
         const struct seen_link *l = &f->links[i];
         uint64_t set = count_bits(l);
         info->bits_set += set;
-        /* Bits that no position reaches may be set by others. */
-        double fill = fmin(1, (double)set / (double)l->place.bits);
-        clean += log1p(-pow(fill, l->place.hashes));
+        clean += log1p(-rate_of(l, set));
     }
     info->hash = f->scheme->hash;
     info->bits = g->plan.bits;

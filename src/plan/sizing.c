@@ -164,22 +164,27 @@ static double power_of_two_times(double x, uint32_t w)
     return x;
 }
 
-/*
- * The rate of one region: n keys over `lines` lines, w bits each. Weights of
- * the binomial distribution are taken relative to its peak and divided by
- * their sum, which needs no factorials and cannot overflow.
- */
-static double region_fpp(double n, double lines, uint32_t w)
+static double any_power(double x, uint32_t k)
 {
-    const double keep = 1 - (double)w / LINE_BITS;
+    return pow(x, k);
+}
+
+/*
+ * The rate of n keys over `lines` lines: a key leaves a bit of its line empty with
+ * probability `keep`, and a wrong answer needs `k` bits that are not. Weights of
+ * the binomial distribution are taken relative to its peak and divided by their
+ * sum, which needs no factorials and cannot overflow.
+ */
+static double lines_fpp(double n, double lines, double keep, uint32_t k,
+                        double (*power)(double x, uint32_t k))
+{
     const double tiny = 1e-22;
     double mean = n / lines;
-    if (mean * w / LINE_BITS > 60) return 1;
+    if (mean * (1 - keep) > 60) return 1;
     /* The positions in a line come from 32 bits of the hash: two keys of one
      * line that agree in those cannot be told apart. */
     double floor_fpp = mean * 0x1p-32;
-    if (lines <= 1)
-        return fmin(1, power_of_two_times(1 - pow(keep, n), w) + floor_fpp);
+    if (lines <= 1) return fmin(1, power(1 - pow(keep, n), k) + floor_fpp);
 
     double odds = 1 / (lines - 1);
     double peak = floor((n + 1) / lines);
@@ -190,7 +195,7 @@ static double region_fpp(double n, double lines, uint32_t w)
     double weight = 1, empty = empty_at_peak;
     for (double j = peak; weight > tiny; j++) {
         total += weight;
-        wrong += weight * power_of_two_times(1 - empty, w);
+        wrong += weight * power(1 - empty, k);
         weight *= (n - j) / (j + 1) * odds;
         empty *= keep;
     }
@@ -200,9 +205,26 @@ static double region_fpp(double n, double lines, uint32_t w)
         if (weight <= tiny) break;
         empty /= keep;
         total += weight;
-        wrong += weight * power_of_two_times(1 - empty, w);
+        wrong += weight * power(1 - empty, k);
     }
     return fmin(1, wrong / total + floor_fpp);
+}
+
+/* One region: w bits, one in each of w groups of a line. */
+static double region_fpp(double n, double lines, uint32_t w)
+{
+    return lines_fpp(n, lines, 1 - (double)w / LINE_BITS, w,
+                     power_of_two_times);
+}
+
+double seen_fpp_lines(double n, double lines, uint32_t line_bits, uint32_t k,
+                      bool grouped)
+{
+    if (!(lines >= 1) || !line_bits || !k) return 1;
+    if (n < 1) return 0;
+    double keep =
+        grouped ? 1 - (double)k / line_bits : pow(1 - 1.0 / line_bits, k);
+    return lines_fpp(n, lines, keep, k, any_power);
 }
 
 double seen_fpp_blocked(uint64_t n, uint64_t lines, uint32_t regions,

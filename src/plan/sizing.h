@@ -45,6 +45,11 @@ double seen_bits_for(double n, double p, uint32_t *k);
 /* Most keys that m bits hold at rate p; k = 0 leaves k open. */
 double seen_capacity_for(double m, double p, uint32_t *k);
 
+/* The rate where other systems keep a key in one line: k bits anywhere in it, or
+ * one in each of k groups. */
+double seen_fpp_lines(double n, double lines, uint32_t line_bits, uint32_t k,
+                      bool grouped);
+
 /* Can lines hold keys of so many bits? 1, 2, 4, or a multiple of 8. */
 bool seen_layout_takes(uint32_t hashes);
 

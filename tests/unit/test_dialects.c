@@ -12,7 +12,9 @@
 #include "seen.h"
 #include "seen_allowlist.h"
 
+#include "helpers/binomial.h"
 #include "helpers/harness.h"
+#include "helpers/keys.h"
 #include "helpers/vectors.h"
 
 #include <math.h>
@@ -932,6 +934,44 @@ static void one_filter_of_a_list_is_a_filter(void **state)
     test_vector_free(&v);
 }
 
+/* ---- Rates --------------------------------------------------------------- */
+
+/* Some lines get more keys than others: the rate is above what as many bits in one
+ * array would have, and planned as it is. */
+static void lines_have_the_rate_they_are_planned_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect;
+        double fpp, bits_per_key;
+    } cases[] = {
+        {"parquet", 0.01, 0}, {"rocksdb", 0, 10}, {"rocksdb-legacy", 0, 10}};
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t n = 300000, probes = 2000000;
+        seen_spec spec = {.dialect = cases[i].dialect,
+                          .items = n,
+                          .fpp = cases[i].fpp,
+                          .bits_per_key = cases[i].bits_per_key};
+        seen_plan plan;
+        assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+        seen_filter *f = test_filter(spec);
+        test_add_members(f, 0, n);
+        seen_info info;
+        seen_info_of(f, &info);
+        double planned = seen_plan_fpp(&plan, n);
+        double flat = seen_fpp_bloom((double)n, (double)plan.bits, plan.hashes);
+        assert_between(planned / flat, 1.05, 3);
+        assert_between(info.fpp_now / planned, 0.9, 1.1);
+        uint64_t wrong = test_count_maybe(f, TEST_STRANGERS, probes);
+        if (strcmp(cases[i].dialect, "rocksdb-legacy") != 0)
+            assert_binomial(wrong, probes, info.fpp_now);
+        else /* its bits depend on each other: steps of one size in a line */
+            assert_between((double)wrong / (double)probes / info.fpp_now, 1.1,
+                           1.3);
+        seen_free(f);
+    }
+}
+
 /* ---- RedisBloom ---------------------------------------------------------- */
 
 static void redisbloom_that_does_not_scale_is_full(void **state)
@@ -1346,6 +1386,7 @@ int main(void)
         cmocka_unit_test(kevburnsjr_sizes_are_the_originals),
         cmocka_unit_test(an_exposure_list_keeps_five_filters),
         cmocka_unit_test(one_filter_of_a_list_is_a_filter),
+        cmocka_unit_test(lines_have_the_rate_they_are_planned_for),
         cmocka_unit_test(redisbloom_that_does_not_scale_is_full),
         cmocka_unit_test(redisbloom_grows_as_far_as_its_limit),
         cmocka_unit_test(redisbloom_of_more_bits_than_there_are_is_refused),
