@@ -214,6 +214,7 @@ int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
     seen_status status = load_chunk(key, family, o, (uint64_t)iterator,
                                     key_of(argv[3]), &problem);
     RedisModule_CloseKey(key);
+    end_if_loading(ctx, argv[1], status);
     if (status != SEEN_OK)
         return reply_bad(ctx, status, iterator == 1, problem);
     RedisModule_ReplicateVerbatim(ctx);

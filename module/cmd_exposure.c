@@ -760,6 +760,7 @@ int xp_import(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     seen_key bytes = key_of(argv[2]);
     seen_status status =
         envelope_read(bytes.data, bytes.len, &record, &all, &q.own);
+    end_if_loading(ctx, argv[1], status);
     if (status != SEEN_OK) return fail(ctx, key, status);
     bool unite = e && argc == 3;
     seen_policy one = policy_of_user(e, &own);
@@ -773,6 +774,7 @@ int xp_import(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
                                      q.now, &record);
     if (status == SEEN_OK)
         status = put_record(ctx, key, argv[1], e, &q, record, "seen.import");
+    end_if_loading(ctx, argv[1], status);
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
     return RedisModule_ReplyWithSimpleString(ctx, "OK");

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int reply_map(RedisModuleCtx *ctx, long pairs)
 {
@@ -41,4 +42,20 @@ int reply_status(RedisModuleCtx *ctx, seen_status status)
         return RedisModule_ReplyWithError(
             ctx, "ERR Insufficient memory to create filter");
     return reply_error(ctx, "ERR %s", seen_strerror(status));
+}
+
+void end_if_loading(RedisModuleCtx *ctx, const RedisModuleString *key,
+                    seen_status status)
+{
+    if (status == SEEN_OK ||
+        !(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LOADING))
+        return;
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(key, &len);
+    RedisModule_Log(ctx, "warning", "seen: %.*s in the AOF: %s%s", (int)len,
+                    name, seen_strerror(status),
+                    status == SEEN_MISMATCH
+                        ? ": is secret-file the one it was written with?"
+                        : "");
+    exit(1);
 }

@@ -23,4 +23,10 @@ int reply_error(RedisModuleCtx *ctx, const char *format, ...)
 /* What went wrong in the library. */
 int reply_status(RedisModuleCtx *ctx, seen_status status);
 
+/* After a command that rebuilds a key, with its status. A server goes on when such a
+ * command of its AOF fails, and loses the key for good when it rewrites the file: so
+ * it is ended, as it ends itself for an RDB file that it cannot read. */
+void end_if_loading(RedisModuleCtx *ctx, const RedisModuleString *key,
+                    seen_status status);
+
 #endif

@@ -347,4 +347,35 @@ def random_commands(module):
         tried(6 * SCALE * 200, "random commands")
 
 
-run([every_write_command, half_loaded, a_replica_that_comes_late, random_commands])
+def another_secret(module):
+    """A server whose AOF has users of another secret does not go on without them."""
+    with Server(module, options=OPTIONS) as server:
+        secrets = [os.path.join(server.directory, name) for name in ("ours", "other")]
+        for n, path in enumerate(secrets):
+            with open(path, "w") as f:
+                f.write("%032x\n" % (n + 1))
+        server.stop()
+        server.arguments = ["secret-file=" + secrets[0]]
+        server.start()
+        r = server.client()
+        r("SEEN.MARK", "user", "a", "b")
+        r("BGREWRITEAOF")
+        wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence") and
+                 b"aof_rewrite_scheduled:0" in r("INFO", "persistence"), "a rewritten file")
+        digest = r("DEBUG", "DIGEST")
+        server.stop()
+        server.arguments = ["secret-file=" + secrets[1]]
+        try:
+            server.start()
+            true(False, "it started under another secret")
+        except RuntimeError:
+            pass
+        true("user in the AOF" in server.log(), server.log())
+        true("is secret-file the one it was written with?" in server.log(), server.log())
+        server.arguments = ["secret-file=" + secrets[0]]
+        server.start()
+        same(server.client()("DEBUG", "DIGEST"), digest, "nothing is lost")
+
+
+run([every_write_command, half_loaded, a_replica_that_comes_late, another_secret,
+     random_commands])
