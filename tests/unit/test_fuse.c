@@ -1,9 +1,21 @@
 /* test_fuse.c - the static filter: all keys in, few bits, nothing after. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "seen.h"
+
+#include "api/make.h"
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "filter/filter.h"
 
 #include "helpers/binomial.h"
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static seen_filter *build(uint64_t n, double fpp, uint32_t places)
 {
@@ -177,6 +189,108 @@ static void out_of_memory_leaves_nothing_behind(void **state)
     test_batch_free(&b);
 }
 
+/* ---- Keys that have no solution ----------------------------------------- */
+
+#define ATTEMPTS 100 /* as the essay of fuse.c has it */
+
+/* An empty filter made for so many keys, to be built by ourselves. */
+static seen_filter *made_for(uint64_t items, uint32_t places,
+                             struct test_alloc *a)
+{
+    seen_filter *f = NULL;
+    seen_spec spec = {.kind = SEEN_FUSE,
+                      .items = items,
+                      .fpp = 0.001,
+                      .hashes = places,
+                      .allocator = &a->as};
+    assert_int_equal(seen_make(&f, &spec, true), SEEN_OK);
+    return f;
+}
+
+static uint64_t seed_of(const seen_filter *f)
+{
+    uint8_t state[SEEN_STATE_MAX];
+    f->ops->save_state(f, state);
+    return seen_get_le64(state);
+}
+
+/* Every seed is tried, the last one in vain; then the filter is as empty as it
+ * was, nothing else is left, and keys that have a solution can still have it. */
+static void assert_no_solution(uint64_t items, uint32_t places,
+                               const uint64_t *hashes, uint64_t n)
+{
+    struct test_alloc a;
+    test_alloc_init(&a);
+    seen_filter *f = made_for(items, places, &a);
+    uint64_t *spare = calloc(n + items, sizeof *spare);
+    if (!spare) abort();
+    uint64_t blocks = a.blocks, bytes = a.bytes;
+    assert_int_equal(f->ops->build(f, hashes, n, spare), SEEN_FULL);
+    assert_int_equal(seed_of(f), seen_mix64(ATTEMPTS - 1));
+    assert_int_equal(a.blocks, blocks);
+    assert_int_equal(a.bytes, bytes);
+    assert_int_equal(info_of(f).items, 0);
+    assert_int_equal(test_count_maybe(f, 0, 1000), 0);
+    for (uint64_t i = 0; i < n; i++)
+        assert_false(seen_maybe_hashed(f, (seen_hash){.lo = hashes[i]}));
+
+    uint64_t good[16];
+    uint64_t few = items < 16 ? items : 16;
+    for (uint64_t i = 0; i < few; i++)
+        good[i] = test_key(i);
+    seen_sort64(good, spare, few);
+    assert_int_equal(f->ops->build(f, good, few, spare), SEEN_OK);
+    for (uint64_t i = 0; i < few; i++)
+        assert_true(seen_maybe_hashed(f, (seen_hash){.lo = good[i]}));
+    seen_free(f);
+    free(spare);
+    assert_int_equal(a.blocks, 0);
+    assert_int_equal(a.violations, 0);
+}
+
+/* The builder lets no such keys through: equal hashes are one, and the filter is
+ * made for as many as there are. So they go to the build itself, which must not
+ * rely on that to come to an end. */
+static void what_has_no_solution_is_given_up(void **state)
+{
+    (void)state;
+    enum {
+        most = 20000
+    };
+    static uint64_t hashes[most], spare[most];
+    struct test_alloc a;
+    uint64_t builds = 0;
+    test_alloc_init(&a);
+    alarm(300); /* without a bound it would never end */
+    for (uint32_t places = 3; places <= 4; places++)
+        for (uint64_t items = 2; items <= 2000; items *= 10) {
+            seen_filter *f = made_for(items, places, &a);
+            uint64_t slots = f->plan.bits / f->plan.width;
+            seen_free(f);
+
+            /* 1. Different hashes, but one more than there are places, where
+             * each needs one of its own. */
+            assert_true(slots < most);
+            for (uint64_t i = 0; i <= slots; i++)
+                hashes[i] = test_key(i);
+            seen_sort64(hashes, spare, slots + 1);
+            assert_no_solution(items, places, hashes, slots + 1);
+
+            /* 2. Two that have all their places in common, under any seed. */
+            hashes[items - 1] = hashes[items - 2];
+            assert_no_solution(items, places, hashes, items);
+
+            /* 3. A crowd: more at one place than its counter can count. */
+            for (uint64_t i = 0; i < most; i++)
+                hashes[i] = hashes[0];
+            assert_no_solution(items, places, hashes, most);
+            builds += 3;
+        }
+    alarm(0);
+    assert_int_equal(a.blocks, 0);
+    test_tried(builds * ATTEMPTS, "seeds in vain");
+}
+
 /* ---- Keys that come one after the other --------------------------------- */
 
 static seen_spec one_in_a_thousand(void)
@@ -286,6 +400,7 @@ int main(void)
         cmocka_unit_test(it_takes_no_more),
         cmocka_unit_test(other_kinds_are_built_too),
         cmocka_unit_test(out_of_memory_leaves_nothing_behind),
+        cmocka_unit_test(what_has_no_solution_is_given_up),
     };
     test_announce("fuse");
     return cmocka_run_group_tests_name("fuse", tests, NULL, NULL);
