@@ -162,7 +162,10 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
 {
     const char *store = store_operand(operands, n);
     seen_key named;
-    if (n > 3) fail("%s: expected one INPUT", operands[3]);
+    if (n > 3)
+        fail("%s: expected one INPUT, a file of candidates (only seen mark "
+             "takes items as arguments)",
+             operands[3]);
     if (n > 1) {
         named = user_operand(operands[1]);
         user = &named;
@@ -173,6 +176,10 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     key_format.whole = user ? WHOLE_FILES : WHOLE_USERS;
     check_key_format();
     if (n > 2) check_input(operands[2]);
+    if (n == 2 && !candidate_wish.quiet && access(operands[1], F_OK) == 0)
+        note("%s is taken for a user, though there is such a file: candidates "
+             "come from stdin (of many users: < %s)",
+             operands[1], operands[1]);
     if (!user && (candidate_wish.json || !candidate_wish.quiet))
         remember_users();
     open_flow(operands + 2, n > 2 ? 1 : 0, false, candidate_wish.quiet);

@@ -91,17 +91,20 @@ static double expected_loss(double n)
 
 static void announce(double n)
 {
-    char size[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
+    char size[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT], lost[UNIT_TEXT];
     if (plan.kind == SEEN_SCALABLE) {
         note("filter that grows, %s to begin with; however many lines come, "
              "expect to lose at most %s of the distinct ones",
              show_size(size, (double)plan.bytes), show_rate(rate, plan.fpp));
         return;
     }
-    note("filter of %s; of %s distinct lines expect to lose %.2g "
-         "(rate %s when full)",
-         show_size(size, (double)plan.bytes), show_count(items, n),
-         expected_loss(n), show_rate(rate, plan.fpp));
+    double loss = expected_loss(n);
+    snprintf(lost, sizeof lost, "%.2g", loss);
+    if (loss >= 10) show_count(lost, round(loss));
+    note("filter of %s; of %s distinct lines expect to lose %s (rate %s when "
+         "full)",
+         show_size(size, (double)plan.bytes), show_count(items, n), lost,
+         show_rate(rate, plan.fpp));
 }
 
 static bool bloom_wanted(void)

@@ -308,7 +308,7 @@ void note_opening(const struct users *u)
 {
     char a[POLICY_TEXT], b[POLICY_TEXT], torn[UNIT_TEXT], frames[UNIT_TEXT];
     seen_users_stats stats;
-    if (u->report.recovered)
+    if (u->report.recovered_frames || u->report.torn_bytes)
         note("%s: was not closed last time: %s batches recovered from its "
              "journal%s%s%s",
              u->name, show_count(frames, (double)u->report.recovered_frames),

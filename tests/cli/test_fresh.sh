@@ -98,6 +98,9 @@ run bash -c "'$seen' take mem: -n 1 <apart"; expect_out "$(head -n 4 apart)"; ex
 run bash -c "'$seen' fresh one <apart >/dev/null"; expect_err "1 times lines of a user came after"
 run bash -c "'$seen' fresh one <grouped >/dev/null"; expect_silent
 run bash -c "'$seen' fresh -q one <apart >/dev/null"; expect_silent
+# A file where a user is expected is said; items where a file is, too.
+printf 'x\n' >posts; run bash -c "'$seen' fresh one posts </dev/null"; expect_code 0; expect_err "posts is taken for a user, though there is such a file"
+run "$seen" fresh one alice posts more; expect_failure "more: expected one INPUT, a file of candidates (only seen mark takes items as arguments)"
 # Bad lines: the users before them have been dealt with, nobody else.
 printf 'ann\t1\nann\t2\nbob\t1\nbob\tx\nbob\t3\n' >bad
 input=bad; run "$seen" take nums2 --u64 -n 9; expect_code 2; expect_out $'ann\t1\nann\t2'; expect_err "stdin:4: bob?x: expected a decimal number"
