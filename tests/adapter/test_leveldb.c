@@ -34,12 +34,6 @@ static int set_up(void **state)
     return scratch ? 0 : -1;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 static const char *path_of(const char *name)
 {
     static char path[512];
@@ -245,5 +239,5 @@ int main(void)
         cmocka_unit_test(impossible_policies_are_refused),
     };
     test_announce("leveldb");
-    return cmocka_run_group_tests_name("leveldb", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("leveldb", tests, set_up, test_scratch_end);
 }

@@ -132,17 +132,12 @@ static int set_up(void **state)
     return shared == MAP_FAILED;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost),
     };
     test_announce("fault_kill");
-    return cmocka_run_group_tests_name("fault_kill", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("fault_kill", tests, set_up,
+                                       test_scratch_end);
 }

@@ -206,19 +206,13 @@ static void on_disk(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    test_scratch_in_memory();
     const char *dir = test_scratch();
     if (!dir) return -1;
     snprintf(run.dir, sizeof run.dir, "%s/users", dir);
     snprintf(run.copy, sizeof run.copy, "%s/copy", dir);
     snprintf(run.beside, sizeof run.beside, "%s.seen-new", run.copy);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
 }
 
 int main(void)
@@ -229,5 +223,5 @@ int main(void)
     };
     test_announce("fault_users_alloc");
     return cmocka_run_group_tests_name("fault_users_alloc", tests, set_up,
-                                       tear_down);
+                                       test_scratch_end);
 }

@@ -364,20 +364,12 @@ static void every_call_fails_after_a_crash(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    /* A process is all that fails here: where syncs cost nothing, it is a
-     * matter of seconds. */
-    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    test_scratch_in_memory();
     const char *dir = test_scratch();
     if (!dir) return -1;
     snprintf(run.dir, sizeof run.dir, "%s/users", dir);
     snprintf(run.copy, sizeof run.copy, "%s/copy", dir);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
 }
 
 /* ---- A shelf that fails ------------------------------------------------- */
@@ -434,5 +426,5 @@ int main(void)
     };
     test_announce("fault_users_io");
     return cmocka_run_group_tests_name("fault_users_io", tests, set_up,
-                                       tear_down);
+                                       test_scratch_end);
 }

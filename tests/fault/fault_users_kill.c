@@ -306,12 +306,6 @@ static int set_up(void **state)
     return shared == MAP_FAILED;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,5 +313,5 @@ int main(void)
     };
     test_announce("fault_users_kill");
     return cmocka_run_group_tests_name("fault_users_kill", tests, set_up,
-                                       tear_down);
+                                       test_scratch_end);
 }

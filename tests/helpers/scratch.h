@@ -8,4 +8,12 @@ const char *test_scratch(void);
 /* With everything in it; 0 on success. The next call makes another. */
 int test_scratch_remove(void);
 
+/* Before it is made: in memory, if there is such a place. For tests that kill
+ * nothing but processes: syncs cost nothing there. */
+void test_scratch_in_memory(void);
+
+/* Making and removing it, as fixtures of a group. */
+int test_scratch_begin(void **state);
+int test_scratch_end(void **state);
+
 #endif

@@ -114,18 +114,6 @@ static void a_comma_changes_nothing(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return test_scratch() ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,5 +121,6 @@ int main(void)
         cmocka_unit_test(a_comma_changes_nothing),
     };
     test_announce("decimal");
-    return cmocka_run_group_tests_name("decimal", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("decimal", tests, test_scratch_begin,
+                                       test_scratch_end);
 }

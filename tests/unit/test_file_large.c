@@ -72,17 +72,12 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(four_gib_work_like_four_kib),
     };
     test_announce("file_large");
-    return cmocka_run_group_tests_name("file_large", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("file_large", tests, set_up,
+                                       test_scratch_end);
 }

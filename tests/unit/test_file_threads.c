@@ -252,12 +252,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,5 +262,5 @@ int main(void)
     };
     test_announce("file_threads");
     return cmocka_run_group_tests_name("file_threads", tests, set_up,
-                                       tear_down);
+                                       test_scratch_end);
 }

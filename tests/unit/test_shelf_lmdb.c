@@ -154,14 +154,8 @@ static void the_map_grows_under_readers(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    test_scratch_in_memory();
     return test_scratch() ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return test_scratch_remove();
 }
 
 int main(void)
@@ -170,5 +164,6 @@ int main(void)
         cmocka_unit_test(the_map_grows_under_readers),
     };
     test_announce("shelf_lmdb");
-    return cmocka_run_group_tests_name("shelf_lmdb", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("shelf_lmdb", tests, set_up,
+                                       test_scratch_end);
 }
