@@ -239,5 +239,6 @@ int main(void)
         cmocka_unit_test(impossible_policies_are_refused),
     };
     test_announce("leveldb");
-    return cmocka_run_group_tests_name("leveldb", tests, set_up, test_scratch_end);
+    return cmocka_run_group_tests_name("leveldb", tests, set_up,
+                                       test_scratch_end);
 }
