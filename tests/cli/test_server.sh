@@ -1,38 +1,11 @@
 #!/usr/bin/env bash
 # test_server.sh - seen server: a server and a cluster with the module, which
 # keep their data and stop when they are told to.
-# shellcheck source=tests/cli/lib.sh
-source "$(dirname "$0")/lib.sh"
-
-# Below the ports that outgoing connections take, and so is the bus of a cluster,
-# 10000 above.
-base=$((10000 + RANDOM % 12000))
-taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-free_ports() { # N: $port is the first of N in a row that nobody listens at
-  local n
-  port=$base
-  for ((n = 0; n < $1; n++)); do
-    if taken $((port + n)) || taken $((port + n + 10000)); then
-      port=$((port + n + 1))
-      n=-1
-    fi
-  done
-  base=$((port + $1))
-}
-
-# up PORT ARGUMENT...: start it, and wait until it says how to connect.
-up() {
-  local port=$1
-  shift
-  : >up.out
-  "$seen" server --port "$port" "$@" >up.out 2>up.err &
-  pid=$!
-  wait_for grep -q 'ctrl-C' up.out || wait_for grep -q 'ctrl-C' up.out || { last="seen server $*"; err=$(cat up.err); wrong "not up"; }
-}
-down() { kill -TERM "$pid"; wait "$pid"; code=$?; }
+# shellcheck source=tests/cli/server.sh
+source "$(dirname "$0")/server.sh"
 
 free_ports 1
-up "$port" --dir data
+up --dir data
 ask=(redis-cli -p "$port")
 run grep -c "127.0.0.1:$port" up.out; expect_out 2
 expect_file data/secret
@@ -72,7 +45,7 @@ expect_no_file other
 down; expect_code 0
 
 # Data and secret are there the next time.
-up "$port" --dir data --always
+up --dir data --always
 run "${ask[@]}" BF.EXISTS filter item; expect_out 1
 run "${ask[@]}" SEEN.CHECK u:user a c e; expect_out $'1\n1\n0'
 run "${ask[@]}" CONFIG GET appendfsync; expect_out $'appendfsync\nalways'
@@ -82,7 +55,7 @@ expect; grep -q 'on disk before' up.out || wrong "--always says what it does"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 wait_for bash -c "! redis-cli -p $port PING" || wrong "the server has lived on"
-up "$port" --dir data
+up --dir data
 run "${ask[@]}" SEEN.CHECK u:user a c e; expect_out $'1\n1\n0'
 read -r child _ < <(cat /proc/"$pid"/task/*/children)
 kill -9 "$child"
@@ -90,7 +63,7 @@ wait "$pid"; code=$?; expect_code 2
 
 # A cluster: slots on three primaries, each with a replica.
 free_ports 6
-up "$port" --dir cluster --cluster 3
+up --dir cluster --cluster 3
 run bash -c "redis-cli -p $port CLUSTER INFO | tr -d '\r' | grep -E 'state|size'"
 expect_out $'cluster_state:ok\ncluster_size:3'
 for i in 1 2 3 4 5 6 7 8; do
@@ -99,7 +72,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user3 -n 2 posts; expect_code 0; expect_out $'c\nd'
 down; expect_code 0
-up "$port" --dir cluster --cluster 3
+up --dir cluster --cluster 3
 run redis-cli -c -p "$port" SEEN.CHECK u:user3 a d e; expect_out $'1\n1\n0'
 down; expect_code 0
 
@@ -107,7 +80,7 @@ down; expect_code 0
 while read -r example; do
   free_ports 6
   # shellcheck disable=SC2046 # words
-  up "$port" $(sed 's/^seen server//; s/--port 7000//; s,/srv/,./,' <<<"$example")
+  up $(sed 's/^seen server//; s/--port 7000//; s,/srv/,./,' <<<"$example")
   down; expect_code 0
 done < <("$seen" server --help | sed -n '/^examples:/,$ s/^  \([^ ]\)/\1/p')
 

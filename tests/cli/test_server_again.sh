@@ -1,22 +1,10 @@
 #!/usr/bin/env bash
 # test_server_again.sh - seen server --cluster: what a start that failed has left
 # does not keep the next one from success.
-# shellcheck source=tests/cli/lib.sh
-source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/server.sh
+source "$(dirname "$0")/server.sh"
 
-taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-port=$((22100 + RANDOM % 500))
-for ((n = 0; n < 8; n++)); do # and the bus, 10000 above
-  if taken $((port + n)) || taken $((port + n + 10000)); then port=$((port + n + 1)) n=-1; fi
-done
-
-up() { # ARGUMENT...: start it, and wait until it says how to connect
-  : >up.out
-  "$seen" server --port "$port" --dir d "$@" >up.out 2>up.err &
-  pid=$!
-  wait_for grep -q 'ctrl-C' up.out || wait_for grep -q 'ctrl-C' up.out || { last="seen server $*"; err=$(cat up.err); wrong "not up"; }
-}
-down() { kill -TERM "$pid"; wait "$pid"; code=$?; }
+free_ports 8
 info() { redis-cli -p "$port" CLUSTER INFO | tr -d '\r' | grep -E '^cluster_(state|size|known_nodes)'; }
 whole=$'cluster_state:ok\ncluster_known_nodes:6\ncluster_size:3'
 
@@ -46,12 +34,12 @@ run env PATH="$work/bin:/usr/bin:/bin" "$seen" server --port "$port" --dir d --c
 expect_failure "--cluster create failed"
 
 # The next start makes it all the same, and the one after it finds it.
-up --cluster 3
+up --dir d --cluster 3
 run info; expect_out "$whole"
 expect_no_file d/unfinished
 run redis-cli -c -p "$port" SEEN.MARK u:user a b; expect_out 2
 down; expect_code 0
-up --cluster 3
+up --dir d --cluster 3
 run info; expect_out "$whole"
 run redis-cli -c -p "$port" SEEN.CHECK u:user a c; expect_out $'1\n0'
 down; expect_code 0
@@ -59,7 +47,7 @@ down; expect_code 0
 # Another number is another cluster: it says so at once, and harms nothing.
 run "$seen" server --port "$port" --dir d --cluster 4
 expect_failure "has a cluster of 6 nodes, --cluster 4 means 8: start it as it was, or remove"
-up --cluster 3
+up --dir d --cluster 3
 run redis-cli -c -p "$port" SEEN.CHECK u:user a c; expect_out $'1\n0'
 
 # Unfinished, but with somebody's data in it: nothing is thrown away.
@@ -68,7 +56,7 @@ touch d/unfinished
 run "$seen" server --port "$port" --dir d --cluster 3
 expect_failure "was never finished, and the node at port"
 rm d/unfinished
-up --cluster 3
+up --dir d --cluster 3
 run redis-cli -c -p "$port" SEEN.CHECK u:user a c; expect_out $'1\n0'
 down; expect_code 0
 

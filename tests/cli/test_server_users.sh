@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # test_server_users.sh - stores on a server: which options count there, and that
 # those which do not are mistakes.
-# shellcheck source=tests/cli/lib.sh
-source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/cli/server.sh
+source "$(dirname "$0")/server.sh"
 
-port=$((9000 + RANDOM % 900))
-while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
+free_ports 1
 "$seen" server -q --port "$port" --dir data >up.out 2>&1 &
 pid=$!
 trap 'kill $pid; wait $pid; rm -rf "$work"' EXIT

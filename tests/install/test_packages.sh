@@ -108,7 +108,7 @@ inside 'cd /seen
   seen --version'
 say "the program works"
 
-port=$((10000 + RANDOM % 12000))
+port=$((15000 + RANDOM % 5000))
 inside "cd /seen
   redis-server /usr/share/doc/seen-redis/examples/seen-redis.conf --port $port \\
     --daemonize yes --dir /seen --logfile /seen/log

@@ -112,9 +112,10 @@ class Client:
 
 def free_port():
     """One that is free, and 10000 above it, too (a cluster's bus). Below those that
-    outgoing connections take, so that a server can have it again."""
+    outgoing connections take, and not of those that tests/cli/server.sh has, so that
+    a server can have it again."""
     while True:
-        port = random.SystemRandom().randrange(10000, 22000)
+        port = random.SystemRandom().randrange(15000, 20000)
         try:
             with socket.socket() as s, socket.socket() as bus:
                 s.bind(("127.0.0.1", port))

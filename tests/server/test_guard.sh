@@ -12,7 +12,7 @@ trap '[ -z "$server" ] || kill "$server"; wait; rm -rf "$dir"' EXIT
 
 # Somebody may have the port, or take it before the server does.
 for _ in 1 2 3 4 5; do
-  port=$((10000 + RANDOM % 12000))
+  port=$((15000 + RANDOM % 5000))
   redis-server --port "$port" --bind 127.0.0.1 --dir "$dir" --save '' \
     --daemonize no --logfile "$dir/log" &
   server=$!
