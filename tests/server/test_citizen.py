@@ -96,6 +96,37 @@ def access_lists(module):
         refused(partly, "BF.RESERVE", "mine:c", "LIKE", "k", says="NOPERM")
 
 
+def version(r):
+    """(7, 0) and so on; Valkey tells that of the Redis it stands in for."""
+    told = r("INFO", "server").decode().split("redis_version:")[1].split()[0]
+    return tuple(int(part) for part in told.split(".")[:2])
+
+
+def a_category_of_its_own(module):
+    """Servers from 7.2 on let modules have one: @seen, and of it what reads or writes."""
+    with Server(module) as server:
+        r = server.client()
+        if version(r) < (7, 2):
+            print("     left out: the server has no categories of modules")
+            same(b"seen" in r("ACL", "CAT"), False)
+            return
+        for name, *_ in commands():  # ACL CAT seen tells no commands in Valkey 8.0
+            true("@seen" in r("COMMAND", "INFO", name)[0][6], name)
+        r("ACL", "SETUSER", "all", "on", ">pw", "~*", "+@seen")
+        r("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@seen", "-@write")
+        writer, reader = server.client(), server.client()
+        writer("AUTH", "all", "pw")
+        reader("AUTH", "reader", "pw")
+        same(writer("BF.ADD", "k", "a"), 1)
+        same(writer("SEEN.MARK", "u", "a"), 1)
+        refused(writer, "SET", "s", "x", says="NOPERM")
+        same(reader("BF.EXISTS", "k", "a"), 1)
+        same(reader("SEEN.CHECK", "u", "a"), [1])
+        for command in (("BF.ADD", "k", "b"), ("CF.ADD", "c", "b"), ("SEEN.MARK", "u", "b"),
+                        ("SEEN.TAKE", "u", "COUNT", "1", "b"), ("SEEN.FORGET", "u")):
+            refused(reader, *command, says="NOPERM")
+
+
 def info(r):
     return dict(line.split(":", 1) for line in r("INFO", "seen").decode().split("\r\n")
                 if ":" in line)
@@ -363,5 +394,5 @@ def slots_move(module):
         same(a("DBSIZE"), 0)
 
 
-run([command_tells, access_lists, numbers_in_info, events_and_watch, memory_is_short,
-     replicas_answer, other_databases, beside_another_bloom, slots_move])
+run([command_tells, access_lists, a_category_of_its_own, numbers_in_info, events_and_watch,
+     memory_is_short, replicas_answer, other_databases, beside_another_bloom, slots_move])
