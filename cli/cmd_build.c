@@ -311,7 +311,7 @@ static void report_text(const seen_info *info)
 {
     char lines[UNIT_TEXT], items[UNIT_TEXT], size[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
-    note("%s: %s filter of %s: %s lines, %s keys, rate %s", opt.output,
+    note("%s: %s filter of %s: %s lines, %s of them new, rate %s", opt.output,
          info->dialect ? info->dialect : seen_kind_name(info->kind),
          show_size(size, (double)info->bytes),
          show_count(lines, (double)tally.lines),

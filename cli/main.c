@@ -36,7 +36,8 @@ int main(int argc, char **argv)
         finish_output();
         return argc > 1 ? EXIT_DONE : EXIT_ERROR;
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 ||
+        strcmp(name, "version") == 0) { /* what people type all the same */
         printf("seen %s\n", seen_version());
         finish_output();
         return EXIT_DONE;

@@ -98,7 +98,9 @@ run "$seen" plan 1M; expect_failure "options only"
 run bash -c "'$seen' plan -n 1M -p 1% >/dev/full"; expect_code 2; expect_err "No space left"
 
 # The program itself.
-run "$seen" --version; expect_code 0; expect; [[ $out == "seen "[0-9]* ]] || wrong version
+for version in --version -V version; do
+  run "$seen" "$version"; expect_code 0; expect; [[ $out == "seen "[0-9]* ]] || wrong version
+done
 run "$seen" --help; expect_code 0; expect; [[ $out == *uniq*plan* ]] || wrong help
 run "$seen"; expect_code 2
 run "$seen" nonsense; expect_failure "nonsense: no such verb"
