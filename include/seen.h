@@ -431,6 +431,14 @@ SEEN_API void seen_size_of(const seen_filter *f, seen_size *size);
 SEEN_API seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
                                size_t cap, size_t *len);
 
+/* The n bytes from `from` on of what seen_save() writes, which must be there: a
+ * large filter goes out in pieces, without a copy of the whole. The first bytes,
+ * which have the checksums, cost a pass over the filter; the others what they copy
+ * (SEEN_FOREIGN, SEEN_CONCURRENT: each piece a pass). The filter must not change
+ * between the calls: seen_load() refuses pieces that do not belong together. */
+SEEN_API seen_status seen_save_range(const seen_filter *f, uint32_t flags,
+                                     uint64_t from, void *buf, size_t n);
+
 /* Copies, after checking every checksum. `secret` is NULL or 16 bytes: needed
  * where it was kept apart (SEEN_NO_SECRET), SEEN_MISMATCH if it is another.
  * SEEN_BUSY: a file that a writer is changing, or was when it died: only

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-#define CHUNK_BYTES ((size_t)16 << 20)
-#define MOST_LINKS  64 /* that the library reads */
+#define MOST_LINKS 64 /* that the library reads */
 
 /* ---- RedisBloom's headers ----------------------------------------------- */
 
@@ -223,22 +222,6 @@ int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-void chunk_emit(RedisModuleIO *io, RedisModuleString *key,
-                const struct object *o, const uint8_t *bytes, size_t len)
-{
-    size_t head = o->n ? 0 : o->pending_head;
-    if (head)
-        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
-                            (long long)1, bytes, head);
-    for (size_t at = head; at < len;) {
-        size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
-        RedisModule_EmitAOF(io, o->family->load_command, "slb", key,
-                            (long long)(1 + at - head + some), bytes + at,
-                            some);
-        at += some;
-    }
-}
-
 /* ---- SCANDUMP ----------------------------------------------------------- */
 
 int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
@@ -256,26 +239,25 @@ int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
     if (refused) return REDISMODULE_OK;
     if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
 
-    size_t len = object_saved_size(o);
+    struct saving s;
+    bool begun = saving_begin(&s, o);
     size_t at = iterator ? (size_t)iterator - 1 : 0;
-    if (at > len) {
-        RedisModule_CloseKey(key);
-        return reply_error(ctx,
-                           "ERR iterator %lld: expected 0, or what the last "
-                           "SCANDUMP of this filter gave",
-                           iterator);
+    size_t left = begun && at <= s.len ? s.len - at : 0;
+    size_t n = left < SAVED_PIECE ? left : SAVED_PIECE;
+    const uint8_t *bytes = n ? saving_piece(&s, at, n) : NULL;
+    if (!begun || (n && !bytes)) {
+        reply_status(ctx, SEEN_NOMEM);
+    } else if (at > s.len) {
+        reply_error(ctx,
+                    "ERR iterator %lld: expected 0, or what the last "
+                    "SCANDUMP of this filter gave",
+                    iterator);
+    } else {
+        RedisModule_ReplyWithArray(ctx, 2);
+        RedisModule_ReplyWithLongLong(ctx, n ? (long long)(1 + at + n) : 0);
+        RedisModule_ReplyWithStringBuffer(ctx, n ? (const char *)bytes : "", n);
     }
-    size_t some = len - at < CHUNK_BYTES ? len - at : CHUNK_BYTES;
-    uint8_t *bytes = some ? object_save(o, &len) : NULL;
-    if (some && !bytes) {
-        RedisModule_CloseKey(key);
-        return reply_status(ctx, SEEN_NOMEM);
-    }
-    RedisModule_ReplyWithArray(ctx, 2);
-    RedisModule_ReplyWithLongLong(ctx, some ? (long long)(1 + at + some) : 0);
-    RedisModule_ReplyWithStringBuffer(ctx, some ? (const char *)bytes + at : "",
-                                      some);
-    if (bytes) RedisModule_Free(bytes);
+    saving_end(&s);
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }

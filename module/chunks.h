@@ -38,8 +38,4 @@ seen_status chunk_read_pending(const struct family *family, uint64_t form,
                                const uint8_t *bytes, size_t len,
                                struct object **o);
 
-/* For AOF files: commands that bring back the object whose bytes these are. */
-void chunk_emit(RedisModuleIO *io, RedisModuleString *key,
-                const struct object *o, const uint8_t *bytes, size_t len);
-
 #endif

@@ -17,7 +17,11 @@
 #define FLAG_FIXED 1u
 #define FLAG_KEYED 2u
 #define FLAG_ALIEN 4u
-#define ENCODING   1 /* of the data types: an unsigned (chunks.h), a string */
+
+/* Of the data types. 1: an unsigned (chunks.h), a string; still read. 2: that
+ * unsigned, the length of the bytes, and these as strings of SAVED_PIECE: saving a
+ * large filter takes no copy of it. */
+#define ENCODING 2
 
 struct family bloom_family = {
     .name = "BF",
@@ -177,6 +181,7 @@ static uint32_t save_flags(const struct object *o)
     return o->params.keyed ? SEEN_SECRET_APART : 0;
 }
 
+/* 0: no memory, to sort an allowlist for example. */
 static size_t filter_size(const struct object *o, uint32_t i)
 {
     size_t len = 0;
@@ -184,11 +189,14 @@ static size_t filter_size(const struct object *o, uint32_t i)
     return len;
 }
 
-size_t object_saved_size(const struct object *o)
+static size_t saved_size(const struct object *o)
 {
     size_t size = HEADER;
-    for (uint32_t i = 0; i < o->n; i++)
-        size += 8 + filter_size(o, i);
+    for (uint32_t i = 0; i < o->n; i++) {
+        size_t one = filter_size(o, i);
+        if (!one) return 0;
+        size += 8 + one;
+    }
     return size;
 }
 
@@ -215,37 +223,89 @@ static void write_header(const struct object *o, size_t len, uint8_t *to)
     put_le(to + 84, o->n, 4);
 }
 
-uint8_t *object_save(const struct object *o, size_t *len)
+/* Bytes from..end are wanted; those before `at` have passed by. */
+struct wanted {
+    size_t from, end, at;
+    uint8_t *to;
+};
+
+/* The next `len` bytes pass by: how many of them are wanted, `*from` which of them
+ * on, and where they go. */
+static size_t pass(struct wanted *w, size_t len, size_t *from, uint8_t **to)
 {
-    *len = object_saved_size(o);
-    uint8_t *bytes = try_alloc(*len);
-    if (!bytes) return NULL;
-    uint8_t *to = bytes + HEADER;
-    write_header(o, *len, bytes);
-    for (uint32_t i = 0; i < o->n; i++) {
-        size_t room = *len - (size_t)(to - bytes) - 8, used = 0;
-        if (seen_save(o->filter[i], save_flags(o), to + 8, room, &used) !=
-            SEEN_OK) { /* no memory to sort an allowlist */
-            RedisModule_Free(bytes);
-            return NULL;
-        }
-        put_le(to, used, 8);
-        to += 8 + used;
-    }
-    return bytes;
+    size_t start = w->at, end = start + len;
+    size_t first = w->from > start ? w->from : start;
+    size_t last = w->end < end ? w->end : end;
+    w->at = end;
+    if (first >= last) return 0;
+    *from = first - start;
+    *to = w->to + (first - w->from);
+    return last - first;
 }
 
-/* What there is of it, for files and digests, which cannot fail: without memory
- * they end as the server's own do. */
-static const uint8_t *all_bytes(const struct object *o, size_t *len,
-                                uint8_t **mine)
+static void pass_bytes(struct wanted *w, const uint8_t *bytes, size_t len)
 {
-    *len = o->pending_len;
-    *mine = NULL;
-    if (!o->n) return o->pending;
-    *mine = object_save(o, len);
-    if (!*mine) abort();
-    return *mine;
+    size_t from;
+    uint8_t *to;
+    size_t n = pass(w, len, &from, &to);
+    if (n) memcpy(to, bytes + from, n);
+}
+
+static bool pass_filter(struct wanted *w, const struct object *o, uint32_t i)
+{
+    uint8_t size[8], *to;
+    size_t len = filter_size(o, i), from;
+    put_le(size, len, 8);
+    pass_bytes(w, size, 8);
+    size_t n = pass(w, len, &from, &to);
+    if (!n) return len > 0;
+    return seen_save_range(o->filter[i], save_flags(o), from, to, n) == SEEN_OK;
+}
+
+/* Bytes at..at + n of all `len`; false: no memory. */
+static bool save_range(const struct object *o, size_t len, size_t at, size_t n,
+                       uint8_t *to)
+{
+    struct wanted w = {.from = at, .end = at + n, .to = to};
+    uint8_t header[HEADER];
+    bool done = true;
+    write_header(o, len, header);
+    pass_bytes(&w, header, HEADER);
+    for (uint32_t i = 0; i < o->n && done; i++)
+        done = pass_filter(&w, o, i);
+    return done;
+}
+
+bool saving_begin(struct saving *s, const struct object *o)
+{
+    *s = (struct saving){.o = o};
+    if (!o->n) {
+        s->len = o->pending_len;
+        s->whole = o->pending;
+        return true;
+    }
+    s->len = saved_size(o);
+    if (!s->len) return false;
+    bool pieces = !o->params.foreign && s->len > SAVED_PIECE;
+    s->mine = try_alloc(pieces ? SAVED_PIECE : s->len);
+    if (!s->mine) return false;
+    if (pieces) return true;
+    s->whole = s->mine;
+    if (save_range(o, s->len, 0, s->len, s->mine)) return true;
+    saving_end(s);
+    return false;
+}
+
+const uint8_t *saving_piece(struct saving *s, size_t at, size_t n)
+{
+    if (s->whole) return s->whole + at;
+    return save_range(s->o, s->len, at, n, s->mine) ? s->mine : NULL;
+}
+
+void saving_end(struct saving *s)
+{
+    RedisModule_Free(s->mine);
+    s->mine = NULL;
 }
 
 /* ---- Bytes in ----------------------------------------------------------- */
@@ -421,39 +481,77 @@ seen_status object_import(const struct family *family, const char *dialect,
 
 static const struct family *const families[] = {&bloom_family, &cuckoo_family};
 
+/* The next bytes, SAVED_PIECE of them or what is left, for files and digests, which
+ * cannot fail: without memory they end as the server's own do. */
+static const uint8_t *next_piece(struct saving *s, size_t at, size_t *n)
+{
+    *n = s->len - at < SAVED_PIECE ? s->len - at : SAVED_PIECE;
+    const uint8_t *bytes = saving_piece(s, at, *n);
+    if (!bytes) abort();
+    return bytes;
+}
+
 static void rdb_save(RedisModuleIO *io, void *value)
 {
-    const struct object *o = value;
-    size_t len;
-    uint8_t *mine;
-    const uint8_t *bytes = all_bytes(o, &len, &mine);
-    RedisModule_SaveUnsigned(io, chunk_form(o));
-    RedisModule_SaveStringBuffer(io, (const char *)bytes, len);
-    RedisModule_Free(mine);
+    struct saving s;
+    if (!saving_begin(&s, value)) abort();
+    RedisModule_SaveUnsigned(io, chunk_form(value));
+    RedisModule_SaveUnsigned(io, s.len);
+    for (size_t at = 0, n; at < s.len; at += n) {
+        const uint8_t *bytes = next_piece(&s, at, &n);
+        RedisModule_SaveStringBuffer(io, (const char *)bytes, n);
+    }
+    saving_end(&s);
+}
+
+/* Another piece behind those that have come, of `all` bytes that were promised.
+ * Memory is taken as they come. */
+static seen_status load_piece(RedisModuleIO *io, uint64_t all, struct object *o)
+{
+    size_t n = 0;
+    char *piece = RedisModule_LoadStringBuffer(io, &n);
+    seen_status status = SEEN_CORRUPT;
+    if (piece && n > 0 && n <= all - o->pending_len)
+        status = object_pending_room(o, o->pending_len + n, all);
+    if (status == SEEN_OK) {
+        memcpy(o->pending + o->pending_len, piece, n);
+        o->pending_len += n;
+    }
+    RedisModule_Free(piece);
+    return status;
+}
+
+static seen_status load_bytes(RedisModuleIO *io, int encoding, struct object *o)
+{
+    bool one = encoding == 1;
+    uint64_t all = one ? MOST_BYTES : RedisModule_LoadUnsigned(io);
+    seen_status status;
+    do
+        status =
+            RedisModule_IsIOError(io) ? SEEN_CORRUPT : load_piece(io, all, o);
+    while (status == SEEN_OK && !one && o->pending_len < all);
+    return RedisModule_IsIOError(io) ? SEEN_CORRUPT : status;
 }
 
 static void *rdb_load(const struct family *family, RedisModuleIO *io,
                       int encoding)
 {
-    struct object *o = NULL;
-    size_t len = 0;
-    if (encoding != ENCODING) {
+    if (encoding < 1 || encoding > ENCODING) {
         RedisModule_LogIOError(io, "warning",
                                "seen: a %s key of encoding %d: this module "
-                               "reads %d",
+                               "reads 1 to %d",
                                family->name, encoding, ENCODING);
         return NULL;
     }
+    struct object *o = NULL, *came = object_new(family, &(struct params){0});
     uint64_t form = RedisModule_LoadUnsigned(io);
-    char *bytes = RedisModule_IsIOError(io)
-                      ? NULL
-                      : RedisModule_LoadStringBuffer(io, &len);
-    seen_status status = SEEN_CORRUPT;
-    if (bytes && !RedisModule_IsIOError(io))
-        status = form ? chunk_read_pending(family, form, (const uint8_t *)bytes,
-                                           len, &o)
-                      : object_read(family, (const uint8_t *)bytes, len, &o);
-    if (bytes) RedisModule_Free(bytes);
+    seen_status status = came ? load_bytes(io, encoding, came) : SEEN_NOMEM;
+    if (status == SEEN_OK)
+        status =
+            form ? chunk_read_pending(family, form, came->pending,
+                                      came->pending_len, &o)
+                 : object_read(family, came->pending, came->pending_len, &o);
+    object_free(came);
     if (status == SEEN_OK) return o;
     RedisModule_LogIOError(io, "warning", "seen: a %s key cannot be loaded: %s",
                            family->name, seen_strerror(status));
@@ -470,25 +568,36 @@ static void *cuckoo_rdb_load(RedisModuleIO *io, int encoding)
     return rdb_load(&cuckoo_family, io, encoding);
 }
 
-/* In chunks: a command holds at most 512 MB. */
+/* In chunks: a command holds at most 512 MB. Bits of RedisBloom that are waited for
+ * come behind their header, which is a chunk of its own. */
 static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
 {
     const struct object *o = value;
-    size_t len;
-    uint8_t *mine;
-    const uint8_t *bytes = all_bytes(o, &len, &mine);
-    chunk_emit(io, key, o, bytes, len);
-    RedisModule_Free(mine);
+    const char *command = o->family->load_command;
+    size_t head = o->n ? 0 : o->pending_head;
+    struct saving s;
+    if (!saving_begin(&s, o)) abort();
+    if (head)
+        RedisModule_EmitAOF(io, command, "slb", key, (long long)1, s.whole,
+                            head);
+    for (size_t at = head, n; at < s.len; at += n) {
+        const uint8_t *bytes = next_piece(&s, at, &n);
+        RedisModule_EmitAOF(io, command, "slb", key,
+                            (long long)(1 + at - head + n), bytes, n);
+    }
+    saving_end(&s);
 }
 
 static void digest(RedisModuleDigest *d, void *value)
 {
-    size_t len;
-    uint8_t *mine;
-    const uint8_t *bytes = all_bytes(value, &len, &mine);
-    RedisModule_DigestAddStringBuffer(d, (const char *)bytes, len);
+    struct saving s;
+    if (!saving_begin(&s, value)) abort();
+    for (size_t at = 0, n; at < s.len; at += n) {
+        const uint8_t *bytes = next_piece(&s, at, &n);
+        RedisModule_DigestAddStringBuffer(d, (const char *)bytes, n);
+    }
     RedisModule_DigestEndSequence(d);
-    RedisModule_Free(mine);
+    saving_end(&s);
 }
 
 static void free_value(void *value)

@@ -116,9 +116,29 @@ size_t object_bytes(const struct object *o);
 
 /* ---- Bytes -------------------------------------------------------------- */
 
-size_t object_saved_size(const struct object *o);
-/* The bytes, for RedisModule_Free(); NULL: no memory. */
-uint8_t *object_save(const struct object *o, size_t *len);
+/*
+ * An object on its way out: `len` bytes, of which saving_piece() gives some, to
+ * be read before the next call; NULL: no memory. A filter of gigabytes goes out
+ * through a buffer of one piece. Bytes that are there as a whole (pending ones) or
+ * cannot be made piece by piece (those of another system) are `whole`.
+ *
+ *     saving_begin(&s, o)      false: no memory
+ *     saving_piece(&s, at, n)  n at most SAVED_PIECE
+ *     saving_end(&s)           in any case
+ */
+struct saving {
+    const struct object *o;
+    size_t len;
+    const uint8_t *whole; /* or NULL */
+    uint8_t *mine;        /* the whole or the buffer, to be freed; or NULL */
+};
+
+#define SAVED_PIECE ((size_t)16 << 20)
+
+bool saving_begin(struct saving *s, const struct object *o);
+const uint8_t *saving_piece(struct saving *s, size_t at, size_t n);
+void saving_end(struct saving *s);
+
 seen_status object_read(const struct family *family, const uint8_t *bytes,
                         size_t len, struct object **o);
 

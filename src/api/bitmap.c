@@ -188,7 +188,8 @@ seen_status seen_bitmap_save(const seen_bitmap *b, void *buf, size_t cap,
     *len = (size_t)(h.payload_offset + h.payload_len);
     if (cap < *len) return SEEN_SHORT;
     seen_native_head(&h, &body, buf);
-    seen_native_put_part(&part, (uint8_t *)buf + h.payload_offset);
+    seen_native_put_part(&part, 0, (uint8_t *)buf + h.payload_offset,
+                         h.payload_len);
     return SEEN_OK;
 }
 

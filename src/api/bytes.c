@@ -52,7 +52,7 @@ void seen_saved_free(struct seen_saved *s)
 
 #define FOREIGN_STATE 40
 
-static seen_status save_foreign(const seen_filter *f, struct seen_saved *out)
+static void save_foreign(const seen_filter *f, struct seen_saved *out)
 {
     const struct seen_foreign *own = seen_foreign_of(f);
     const struct seen_link *first = &own->links[0];
@@ -60,11 +60,7 @@ static seen_status save_foreign(const seen_filter *f, struct seen_saved *out)
     size_t len = 0;
     seen_export(f, NULL, NULL, 0, &len);
     out->whole_len = len ? len : 1; /* a payload cannot be empty */
-    out->whole = seen_alloc_zeroed(&system_memory, out->whole_len);
-    if (!out->whole) return SEEN_NOMEM;
-    seen_status status = seen_export(f, NULL, out->whole, len, &len);
-    if (status != SEEN_OK) return status;
-    out->parts[0] = (struct seen_part){out->whole, out->whole_len, false};
+    out->parts[0] = (struct seen_part){NULL, out->whole_len, false};
     out->body.count = 1;
 
     uint8_t *state = out->state;
@@ -77,7 +73,17 @@ static seen_status save_foreign(const seen_filter *f, struct seen_saved *out)
     seen_put_le32(state + 36, own->counted);
     memcpy(state + FOREIGN_STATE, name, strlen(name));
     out->header.state_len = (uint32_t)(FOREIGN_STATE + strlen(name));
-    return SEEN_OK;
+}
+
+/* The bytes of another system, if it is one of its filters. */
+static seen_status save_whole(const seen_filter *f, struct seen_saved *out)
+{
+    size_t len = (size_t)out->whole_len;
+    if (f->plan.kind != SEEN_FOREIGN) return SEEN_OK;
+    out->whole = seen_alloc_zeroed(&system_memory, out->whole_len);
+    if (!out->whole) return SEEN_NOMEM;
+    out->parts[0].at = out->whole;
+    return seen_export(f, NULL, out->whole, len, &len);
 }
 
 /* Concurrent adds count nothing on the way. */
@@ -88,8 +94,9 @@ static uint64_t estimate(const seen_filter *f)
     return info.items;
 }
 
-seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
-                            struct seen_saved *out)
+/* Everything but the bytes of another system. */
+static seen_status measure(const seen_filter *f, uint32_t flags,
+                           struct seen_saved *out)
 {
     bool keyed = f->hash->keyed;
     struct seen_native *h = &out->header;
@@ -106,45 +113,111 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
 
     out->body =
         (struct seen_native_body){.state = out->state, .parts = out->parts};
-    seen_status status = SEEN_OK;
     if (f->ops->save_state)
         h->state_len = (uint32_t)f->ops->save_state(f, out->state);
-    if (f->plan.kind == SEEN_FOREIGN) status = save_foreign(f, out);
+    if (f->plan.kind == SEEN_FOREIGN) save_foreign(f, out);
     while (f->plan.kind != SEEN_FOREIGN && out->body.count < SEEN_MAX_PARTS &&
            f->ops->part(f, out->body.count, &out->parts[out->body.count]))
         out->body.count++;
-    if (status == SEEN_OK) status = save_list(f, out);
+    seen_status status = save_list(f, out);
     if (status == SEEN_OK && !seen_native_layout(h, &out->body))
         status = SEEN_INVALID;
     if (status != SEEN_OK) seen_saved_free(out);
     return status;
 }
 
+seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
+                            struct seen_saved *out)
+{
+    seen_status status = measure(f, flags, out);
+    if (status != SEEN_OK) return status;
+    status = save_whole(f, out);
+    if (status != SEEN_OK) seen_saved_free(out);
+    return status;
+}
+
+static seen_status put_head(struct seen_saved *s, uint64_t from, uint8_t *to,
+                            uint64_t n)
+{
+    uint64_t len = s->header.payload_offset;
+    if (n == len) {
+        seen_native_head(&s->header, &s->body, to);
+        return SEEN_OK;
+    }
+    uint8_t *head = seen_alloc_zeroed(&system_memory, len);
+    if (!head) return SEEN_NOMEM;
+    seen_native_head(&s->header, &s->body, head);
+    memcpy(to, head + from, (size_t)n);
+    seen_release(&system_memory, head, len);
+    return SEEN_OK;
+}
+
+/* Bytes `from` to `end` of the whole. The payload first, and where a part goes out
+ * whole its checksums from the copy: adds may be running beside this. */
+static seen_status put_range(const seen_filter *f, struct seen_saved *s,
+                             uint64_t from, uint64_t end, uint8_t *to)
+{
+    seen_status status = save_whole(f, s);
+    if (status != SEEN_OK) return status;
+    uint64_t at = s->header.payload_offset;
+    for (uint32_t i = 0; i < s->body.count; i++) {
+        struct seen_part *part = &s->parts[i];
+        uint64_t room = seen_part_room(part);
+        uint64_t first = from > at ? from : at;
+        uint64_t last = seen_min64(end, at + room);
+        if (first < last)
+            seen_native_put_part(part, first - at, to + (first - from),
+                                 last - first);
+        if (first == at && last == at + room)
+            *part = (struct seen_part){to + (at - from), room, false};
+        at += room;
+    }
+    uint64_t head = seen_min64(end, s->header.payload_offset);
+    return from < head ? put_head(s, from, to, head - from) : SEEN_OK;
+}
+
+static seen_status measure_saved(const seen_filter *f, uint32_t flags,
+                                 struct seen_saved *saved, uint64_t *len)
+{
+    if (!f || flags & ~SEEN_SECRET_APART) return SEEN_INVALID;
+    seen_status status =
+        measure(f, flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0, saved);
+    if (status == SEEN_OK)
+        *len = saved->header.payload_offset + saved->header.payload_len;
+    return status;
+}
+
 seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
                       size_t cap, size_t *len)
 {
-    if (!f || !len || (cap && !buf) || flags & ~SEEN_SECRET_APART)
-        return SEEN_INVALID;
     struct seen_saved saved;
-    seen_status status = seen_saved_from(
-        f, flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0, &saved);
+    uint64_t all;
+    if (!len || (cap && !buf)) return SEEN_INVALID;
+    seen_status status = measure_saved(f, flags, &saved, &all);
     if (status != SEEN_OK) return status;
-    struct seen_native *h = &saved.header;
-    *len = (size_t)(h->payload_offset + h->payload_len);
-    if (cap >= *len) {
-        /* The payload first, and its checksums from the copy: adds may be
-         * running beside this. */
-        uint8_t *to = (uint8_t *)buf + h->payload_offset;
-        for (uint32_t i = 0; i < saved.body.count; i++) {
-            struct seen_part *part = &saved.parts[i];
-            seen_native_put_part(part, to);
-            *part = (struct seen_part){to, seen_part_room(part), false};
-            to += part->len;
-        }
-        seen_native_head(h, &saved.body, buf);
-    }
+    *len = (size_t)all;
+    if (cap < all)
+        status = SEEN_SHORT;
+    else
+        status = put_range(f, &saved, 0, all, buf);
     seen_saved_free(&saved);
-    return cap >= *len ? SEEN_OK : SEEN_SHORT;
+    return status;
+}
+
+seen_status seen_save_range(const seen_filter *f, uint32_t flags, uint64_t from,
+                            void *buf, size_t n)
+{
+    struct seen_saved saved;
+    uint64_t all;
+    if (n && !buf) return SEEN_INVALID;
+    seen_status status = measure_saved(f, flags, &saved, &all);
+    if (status != SEEN_OK) return status;
+    if (from > all || n > all - from)
+        status = SEEN_INVALID;
+    else if (n > 0)
+        status = put_range(f, &saved, from, from + n, buf);
+    seen_saved_free(&saved);
+    return status;
 }
 
 /* ---- Load --------------------------------------------------------------- */

@@ -180,16 +180,40 @@ void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
         memcpy(head + SEEN_HEADER_STRIDE, head, SEEN_HEADER_SIZE);
 }
 
-void seen_native_put_part(const struct seen_part *part, uint8_t *to)
+/* Some bytes of one word. */
+static void put_in_word(const uint64_t *word, size_t skip, uint8_t *to,
+                        size_t len)
 {
-    if (part->words) {
-        const uint64_t *words = part->at;
-        for (uint64_t i = 0; i < part->len / 8; i++)
-            seen_put_le64(to + 8 * i, seen_atomic_load(&words[i]));
-    } else {
-        memcpy(to, part->at, (size_t)part->len);
+    uint8_t bytes[8];
+    seen_put_le64(bytes, seen_atomic_load(word));
+    memcpy(to, bytes + skip, len);
+}
+
+static void put_words(const uint64_t *words, uint64_t from, uint8_t *to,
+                      uint64_t len)
+{
+    words += from / 8;
+    size_t skip = from % 8;
+    if (skip && len > 0) {
+        size_t some = (size_t)seen_min64(8 - skip, len);
+        put_in_word(words++, skip, to, some);
+        to += some;
+        len -= some;
     }
-    memset(to + part->len, 0, (size_t)(seen_part_room(part) - part->len));
+    for (; len >= 8; to += 8, len -= 8)
+        seen_put_le64(to, seen_atomic_load(words++));
+    if (len > 0) put_in_word(words, 0, to, (size_t)len);
+}
+
+void seen_native_put_part(const struct seen_part *part, uint64_t from,
+                          uint8_t *to, uint64_t len)
+{
+    uint64_t there = from < part->len ? seen_min64(part->len - from, len) : 0;
+    if (part->words)
+        put_words(part->at, from, to, there);
+    else if (there > 0)
+        memcpy(to, (const uint8_t *)part->at + from, (size_t)there);
+    memset(to + there, 0, (size_t)(len - there));
 }
 
 void seen_native_get_part(const struct seen_part *part, const uint8_t *from)

@@ -64,9 +64,10 @@ void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
 /* The header alone, SEEN_HEADER_SIZE bytes. */
 void seen_native_put(const struct seen_native *h, uint8_t *to);
 
-/* One part as it goes into the file, zeros behind it included; words may be
- * changing meanwhile, each at once. */
-void seen_native_put_part(const struct seen_part *part, uint8_t *to);
+/* `len` bytes, from `from` on, of a part as it goes into the file, zeros behind
+ * it included; words may be changing meanwhile, each at once. */
+void seen_native_put_part(const struct seen_part *part, uint64_t from,
+                          uint8_t *to, uint64_t len);
 void seen_native_get_part(const struct seen_part *part, const uint8_t *from);
 
 /* A header that is whole and makes sense, `len` bytes being there. The bytes

@@ -47,11 +47,15 @@ class Client:
             out.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
         return b"".join(out)
 
-    def more(self):
-        data = self.socket.recv(1 << 16)
-        if not data:
-            raise ConnectionError("the server has closed the connection")
-        self.buffer = self.buffer[self.at:] + data
+    def more(self, n=1):
+        """At least n bytes."""
+        pieces = [self.buffer[self.at:]]
+        while n > 0:
+            pieces.append(self.socket.recv(max(n, 1 << 16)))
+            if not pieces[-1]:
+                raise ConnectionError("the server has closed the connection")
+            n -= len(pieces[-1])
+        self.buffer = b"".join(pieces)
         self.at = 0
 
     def line(self):
@@ -64,8 +68,9 @@ class Client:
             self.more()
 
     def take(self, n):
-        while len(self.buffer) - self.at < n + 2:
-            self.more()
+        missing = n + 2 - (len(self.buffer) - self.at)
+        if missing > 0:
+            self.more(missing)
         data = self.buffer[self.at:self.at + n]
         self.at += n + 2
         return data

@@ -7,7 +7,8 @@ import random
 import sys
 import time
 
-from lib import SCALE, SEED, Error, Server, run, same, tried, true, wait_for
+from lib import SCALE, SEED, Error, Server, refused, run, same, tried, true, wait_for
+from payload import payload
 from vectors import Vector, redisbloom_chunks
 
 CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
@@ -298,6 +299,73 @@ def half_loaded(module):
             same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "whole"))
 
 
+def in_many_pieces(module):
+    """Keys of more bytes than are saved at a time, 16 MiB: a grown one with a list, a
+    chain whose filters lie across the cuts, one of another system, one half loaded."""
+    with Pair(module) as pair:
+        p = pair.p
+        p("BF.RESERVE", "grown", "0.001", "15000000")
+        p("BF.MADD", "grown", *items(3000))
+        p("BF.ALLOW", "grown", "i1", "ours")
+        p("CF.RESERVE", "chain", "1000000", "ERROR", "1e-7")
+        for i in range(0, 4200000, 50000):
+            p("CF.INSERT", "chain", "ITEMS", *items(50000, "%d-" % i))
+        bits = random.Random(SEED).randbytes(25000000)
+        p("BF.IMPORT", "other", "DIALECT", "gozero", bits, "BITS", "200000000")
+        iterator, whole = p("BF.SCANDUMP", "grown", "0")
+        while iterator:
+            iterator, chunk = p("BF.SCANDUMP", "grown", str(iterator))
+            whole += chunk
+        cuts = [0, 10 << 20, 20 << 20, len(whole)]
+        for start, end in zip(cuts, cuts[1:-1]):
+            p("BF.LOADCHUNK", "half", str(1 + end), whole[start:end])
+        sizes = {key: p("MEMORY", "USAGE", key) >> 20 for key in
+                 ("grown", "chain", "other", "half")}
+        true(min(sizes.values()) > 16, "more than a piece: %s" % sizes)
+        true(p("CF.INFO", "chain")[5] > 1, "a chain")
+        pair.settle()
+        same(pair.digest(pair.r), pair.digest(), "the replica has them")
+        check_rewrite(pair, "large keys")
+        check_files(pair, "large keys")
+        for key in sizes:
+            check_copies(pair, key, key)
+        p("BF.LOADCHUNK", "half", str(1 + len(whole)), whole[cuts[2]:])
+        same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "grown"))
+
+
+def encodings(module):
+    """What the first encoding saved is read; pieces that lie are not."""
+    with Server(module, options=["--rdbcompression", "no"]) as server:
+        r = server.client()
+        for prefix, name, add in (("BF", "seen-bf-1", "BF.MADD"), ("CF", "seen-cf-1", "CF.INSERT")):
+            r("FLUSHALL")
+            r(add, "key", *(["ITEMS"] if prefix == "CF" else []), *items(100))
+            dump, data = r("DUMP", "key"), r(prefix + ".SCANDUMP", "key", "0")[1]
+            size, value = len(data), r("DEBUG", "DIGEST-VALUE", "key")
+
+            def restore(*what):
+                return r("RESTORE", "new", "0", payload(dump, name, *what), "REPLACE")
+            same(payload(dump, name, 2, 0, size, data), dump)
+            for good in ((1, 0, data), (2, 0, size, data[:99], data[99:]),
+                         (2, 0, size, *[data[i:i + 7] for i in range(0, size, 7)])):
+                same(restore(*good), "OK")
+                same(r("DEBUG", "DIGEST-VALUE", "new"), value, good[:3])
+            for half in ((1, 1, data[:200]), (2, 1, 200, data[:200]), (2, 1, 200, data[:1],
+                                                                       data[1:200])):
+                same(restore(*half), "OK")
+                refused(r, prefix + ".EXISTS", "new", "i1", says="not complete")
+                same(r(prefix + ".LOADCHUNK", "new", str(1 + size), data[200:]), "OK")
+                same(r("DEBUG", "DIGEST-VALUE", "new"), value, half[:2])
+            r("DEL", "new")
+            for bad in ((0, 0, data), (3, 0, size, data), (2, 0, size + 1, data),
+                        (2, 0, size - 1, data), (2, 0, 0, data), (2, 0, 1 << 62, data),
+                        (2, 0, size, b"", data), (2, 0, size, data[:99]), (2, 0, size),
+                        (2, 0, data), (2, 0, size, data[:99], data[98:]), (1, 0, data[:-1]),
+                        (2, 0, size, size), (2, 1, size, data), (1, 1, data), (2, 0, 0)):
+                refused(r, "RESTORE", "new", "0", payload(dump, name, *bad), says="Bad data")
+            same(r("EXISTS", "new"), 0)
+
+
 def a_replica_that_comes_late(module):
     """Full synchronisation in the middle, and transactions and scripts."""
     with Pair(module) as pair:
@@ -377,5 +445,5 @@ def another_secret(module):
         same(server.client()("DEBUG", "DIGEST"), digest, "nothing is lost")
 
 
-run([every_write_command, half_loaded, a_replica_that_comes_late, another_secret,
-     random_commands])
+run([every_write_command, half_loaded, in_many_pieces, encodings, a_replica_that_comes_late,
+     another_secret, random_commands])

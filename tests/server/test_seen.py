@@ -5,6 +5,7 @@ import tempfile
 import time
 
 from lib import Error, Server, refused, run, same, true, wait_for
+from payload import payload
 
 DAY = 86400000
 
@@ -222,51 +223,23 @@ def own_policies(module):
                  ["default", "default", text])
         # Bytes of the encoding before, which had no policy.
         dump, record = r("DUMP", "next"), r("SEEN.EXPORT", "next")[48:]
-        same(payload(dump, 2, record, b""), dump)
-        same(r("RESTORE", "old", "0", payload(dump, 1, record)), "OK")
+        same(payload(dump, "seen-xp-1", 2, record, b""), dump)
+        same(r("RESTORE", "old", "0", payload(dump, "seen-xp-1", 1, record)), "OK")
         same((r("SEEN.CHECK", "old", "a"), r("SEEN.INFO", "old")[11]), ([1], "default"))
         # Policies from outside: whole, or an error.
         def policy(items, generations, ttl, fpp):
             return struct.pack("<I", items)[:3] + bytes([generations]) + struct.pack(
                 "<Q", ttl)[:6] + struct.pack("<d", fpp)
         good = policy(20, 3, DAY, 0.01)
-        same(r("RESTORE", "good", "0", payload(dump, 2, record, good)), "OK")
+        same(r("RESTORE", "good", "0", payload(dump, "seen-xp-1", 2, record, good)), "OK")
         same(r("SEEN.INFO", "good")[11], r("SEEN.POLICY", "items=20,generations=3,fpp=0.01,"
                                            "ttl=1d"))
         for bad in (good[:-1], good + b"x", b"x", bytes(18), policy(0, 3, DAY, 0.01),
                     policy(20, 65, DAY, 0.01), policy(20, 0, DAY, 0.01), policy(20, 3, 0, 0.01),
                     policy(20, 3, DAY, 0.9), policy(20, 3, DAY, float("nan")),
                     policy(1 << 21, 3, DAY, 0.01), policy(1 << 20, 64, DAY, 1e-9)):
-            refused(r, "RESTORE", "bad", "0", payload(dump, 2, record, bad))
+            refused(r, "RESTORE", "bad", "0", payload(dump, "seen-xp-1", 2, record, bad))
         same(r("EXISTS", "bad"), 0)
-
-
-CRC64 = []  # of the server: Jones' polynomial, reflected
-
-
-def crc64(data):
-    if not CRC64:
-        for byte in range(256):
-            for _ in range(8):
-                byte = byte >> 1 ^ (0x95AC9329AC4BC9B5 if byte & 1 else 0)
-            CRC64.append(byte)
-    crc = 0
-    for byte in data:
-        crc = CRC64[(crc ^ byte) & 255] ^ crc >> 8
-    return crc
-
-
-def payload(dump, encoding, *strings):
-    """A DUMP payload as another, of these short strings."""
-    names = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    type_id = 0
-    for letter in "seen-xp-1":
-        type_id = type_id << 6 | names.index(letter)
-    body = dump[:2] + struct.pack(">Q", type_id << 10 | encoding)
-    for string in strings:
-        body += b"\x05" + bytes([len(string)]) + string
-    body += b"\x00" + dump[-10:-8]
-    return body + struct.pack("<Q", crc64(body))
 
 
 def unions(module):

@@ -284,6 +284,12 @@ static void must_survive(const seen_filter *f)
     assert_int_equal(seen_save(g, 0, more, len, &again), SEEN_OK);
     assert_int_equal(again, len);
     assert_memory_equal(more, bytes, len);
+    memset(more, 0, len);
+    for (size_t at = 0, n; at < len; at += n) { /* and in pieces */
+        n = at + 1 + len / 3 < len ? 1 + len / 3 : len - at;
+        assert_int_equal(seen_save_range(f, 0, at, more + at, n), SEEN_OK);
+    }
+    assert_memory_equal(more, bytes, len);
     seen_free(g);
     free(more);
     free(bytes);

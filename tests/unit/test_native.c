@@ -203,6 +203,23 @@ static void assert_same_answers(const seen_filter *a, const seen_filter *b)
 
 /* ---- Round trips -------------------------------------------------------- */
 
+/* However it is cut, the pieces are the whole, and nothing else is written. */
+static void check_pieces(const seen_filter *f, struct bytes saved,
+                         struct test_rng *r, size_t most)
+{
+    struct bytes b = room(saved.len + 1);
+    memset(b.at, 0x11, b.len);
+    for (size_t at = 0; at < saved.len;) {
+        size_t n = (size_t)test_below(r, most + 1);
+        if (n > saved.len - at) n = saved.len - at;
+        assert_int_equal(seen_save_range(f, 0, at, b.at + at, n), SEEN_OK);
+        at += n;
+        assert_int_equal(b.at[at], 0x11);
+    }
+    assert_memory_equal(b.at, saved.at, saved.len);
+    free(b.at);
+}
+
 static void check_kept(const seen_filter *f, struct bytes saved)
 {
     assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
@@ -214,6 +231,9 @@ static void check_kept(const seen_filter *f, struct bytes saved)
         assert_same_answers(f, all[i]);
         assert_saves_as(all[i], saved);
     }
+    struct test_rng r = test_rng(500 + saved.len);
+    check_pieces(f, saved, &r, saved.len);
+    check_pieces(viewed, saved, &r, saved.len / 20 + 10);
     seen_info a, b;
     seen_info_of(f, &a);
     seen_info_of(loaded, &b);
@@ -324,6 +344,28 @@ static void concurrent_filters_save_an_estimate_of_their_items(void **state)
         seen_free(f);
         seen_free(loaded);
     }
+}
+
+static void check_bytewise(const seen_filter *f, struct bytes saved)
+{
+    struct test_rng r = test_rng(600);
+    uint8_t one[2];
+    check_pieces(f, saved, &r, 1);
+    check_pieces(f, saved, &r, 20);
+    assert_int_equal(seen_save_range(f, 0, saved.len, NULL, 0), SEEN_OK);
+    assert_int_equal(seen_save_range(f, 0, saved.len, one, 1), SEEN_INVALID);
+    assert_int_equal(seen_save_range(f, 0, saved.len - 1, one, 2),
+                     SEEN_INVALID);
+    assert_int_equal(seen_save_range(f, 0, UINT64_MAX, one, 2), SEEN_INVALID);
+    assert_int_equal(seen_save_range(f, 0, 0, NULL, 1), SEEN_INVALID);
+    assert_int_equal(seen_save_range(f, 2, 0, one, 1), SEEN_INVALID);
+    assert_int_equal(seen_save_range(NULL, 0, 0, one, 1), SEEN_INVALID);
+}
+
+static void pieces_are_the_whole_however_it_is_cut(void **state)
+{
+    (void)state;
+    each_kind(check_bytewise);
 }
 
 static void check_short(const seen_filter *f, struct bytes saved)
@@ -957,8 +999,9 @@ static struct bytes two_headers(const seen_filter *f, uint32_t flags)
     seen_native_head(h, &saved.body, b.at);
     uint8_t *to = b.at + h->payload_offset;
     for (uint32_t i = 0; i < saved.body.count; i++) {
-        seen_native_put_part(&saved.parts[i], to);
-        to += seen_part_room(&saved.parts[i]);
+        uint64_t len = seen_part_room(&saved.parts[i]);
+        seen_native_put_part(&saved.parts[i], 0, to, len);
+        to += len;
     }
     h->epoch = 9;
     h->sequence = 1234;
@@ -1083,6 +1126,7 @@ int main(void)
         cmocka_unit_test(grown_emptied_and_seeded_filters_are_kept),
         cmocka_unit_test(large_filters_are_kept),
         cmocka_unit_test(concurrent_filters_save_an_estimate_of_their_items),
+        cmocka_unit_test(pieces_are_the_whole_however_it_is_cut),
         cmocka_unit_test(a_short_buffer_is_measured_and_left_alone),
         cmocka_unit_test(views_answer_and_refuse_every_change),
         cmocka_unit_test(wrong_arguments_are_refused),
