@@ -186,13 +186,19 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     if (candidate_wish.also) read_also(&also, candidate_wish.also);
     by->open(&users, store);
     chooser = by;
-    run_flow(&(struct flow){
-        .ask = ask, .close = close_stores, .found = by->found, .wanted = true});
+    run_flow(&(struct flow){.ask = ask,
+                            .close = close_stores,
+                            .found = by->found,
+                            .tell_odd =
+                                !candidate_wish.quiet && !candidate_wish.json,
+                            .wanted = true});
     finish_output();
     if (candidate_wish.json)
         report_json(by->found);
     else
         note_again();
+    if (users.report.created && !candidate_wish.json && !candidate_wish.quiet)
+        note("%s: created", users.name);
     int code = users_exit(&also);
     return users_exit(&users) | code;
 }

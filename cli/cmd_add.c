@@ -162,7 +162,7 @@ static void report_text(void)
          target.report.created ? "created; " : "",
          show_count(lines, (double)tally.lines),
          show_count(new, (double)added()), target.on_server ? "" : "; ",
-         target.on_server ? "" : show_count(items, (double)after.items),
+         target.on_server ? "" : show_keys(items, &after),
          target.on_server ? "" : " keys in all");
     /* A window holds a generation more than it was planned for. */
     if (after.capacity && after.items > after.capacity &&
@@ -181,9 +181,11 @@ static int run(char **operands, size_t n)
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
     run_flow(&(struct flow){.ask = add,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "known",
                             .more_status = say_rate,
+                            .so_far = "added",
                             .silent = true});
     if (opt.json)
         report_json(opt.ack ? stderr : stdout);

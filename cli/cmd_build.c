@@ -273,6 +273,7 @@ static void build(void)
         make_filter();
     bool foreign = spec.dialect != NULL;
     run_flow(&(struct flow){.prepare = at_once || foreign ? NULL : hash_them,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .ask = at_once   ? gather
                                    : foreign ? add_keys
                                    : grows   ? add_and_grow
@@ -311,11 +312,10 @@ static void report_text(const seen_info *info)
 {
     char lines[UNIT_TEXT], items[UNIT_TEXT], size[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
-    note("%s: %s filter of %s: %s lines, %s of them new, rate %s", opt.output,
+    note("%s: %s filter of %s: %s lines, %s keys, rate %s", opt.output,
          info->dialect ? info->dialect : seen_kind_name(info->kind),
          show_size(size, (double)info->bytes),
-         show_count(lines, (double)tally.lines),
-         show_count(items, (double)info->items),
+         show_count(lines, (double)tally.lines), show_keys(items, info),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
     if (info->fpp_now > info->fpp && info->capacity &&
         info->items > info->capacity)

@@ -93,6 +93,7 @@ static int run(char **operands, size_t n)
     check_key_format();
     read_target(&target);
     run_flow(&(struct flow){.prepare = ask_all,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .ask = answer,
                             .found = "maybe in",
                             .silent = opt.count || opt.quiet,

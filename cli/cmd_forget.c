@@ -1,11 +1,14 @@
 /* cmd_forget.c - seen forget: users, or single items of one, out of a store; or
  * all of a filter on a server. */
 #include "input.h"
+#include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
 #include "remote.h"
 #include "users.h"
+
+#include <stdlib.h>
 
 static struct {
     bool quiet, json;
@@ -19,7 +22,8 @@ static const struct option options[] = {
 
 static struct users users;
 
-static void report(const char *name, size_t items, bool known)
+/* `items` were named, `had` of them known. */
+static void report(const char *name, size_t items, size_t had, bool known)
 {
     struct json j = {.to = stdout};
     char text[USER_TEXT];
@@ -28,12 +32,19 @@ static void report(const char *name, size_t items, bool known)
         json_text(&j, "store", users.name);
         json_text(&j, "user", name);
         json_bool(&j, "known", known);
-        json_number(&j, "items", (double)items);
+        json_number(&j, "items", (double)had);
         json_close(&j, '}');
     } else if (!opt.quiet) {
         show_user(text, user_operand(name));
         if (!known)
             note("%s: nothing is known about %s", users.name, text);
+        else if (items && !had)
+            note("%s: nothing forgotten: %s has been shown none of these",
+                 users.name, text);
+        else if (had < items)
+            note("%s: %zu of %zu items of %s forgotten, the others were not "
+                 "known",
+                 users.name, had, items, text);
         else if (items)
             note("%s: %zu items of %s forgotten", users.name, items, text);
         else
@@ -41,16 +52,25 @@ static void report(const char *name, size_t items, bool known)
     }
 }
 
-/* Was there anything to forget? */
-static seen_status forget(seen_key user, const struct chunk *items, bool *known)
+/* Was there anything to forget, and how many of the items? */
+static seen_status forget(seen_key user, const struct chunk *items, bool *known,
+                          size_t *had)
 {
     seen_exposure_info info;
     uint64_t now = users_now();
+    *had = 0;
     if (items->n == 0)
         return seen_users_forget_user(users.store, user, now, known);
     seen_status s = seen_users_info_of(users.store, user, now, &info);
     *known = s == SEEN_OK;
     if (s == SEEN_ABSENT) return SEEN_OK;
+    if (s != SEEN_OK) return s;
+    bool *shown = must_have(calloc(items->n, sizeof *shown));
+    s = seen_users_maybe_many(users.store, user, now, items->keys, items->n,
+                              shown);
+    for (size_t i = 0; i < items->n; i++)
+        *had += shown[i];
+    free(shown);
     if (s != SEEN_OK) return s;
     return seen_users_forget(users.store, user, now, items->keys, items->n);
 }
@@ -96,11 +116,12 @@ static int run(char **operands, size_t n)
     write_users(&users, store, false);
     if (!opt.quiet && !opt.json) note_opening(&users);
     bool known;
-    seen_status s = forget(user, &items, &known);
+    size_t had;
+    seen_status s = forget(user, &items, &known, &had);
     if (s != SEEN_OK && !blame_user(&users, user, s)) users_failed(&users, s);
     end_progress();
     close_users(&users);
-    if (!users.damaged) report(operands[1], items.n, known);
+    if (!users.damaged) report(operands[1], items.n, had, known);
     free_chunk(&items);
     finish_output();
     return users_exit(&users);

@@ -82,12 +82,12 @@ static void print_size(const struct target *t, const seen_info *info)
 static void print_keys(const seen_info *info)
 {
     char items[UNIT_TEXT], room[UNIT_TEXT], rate[UNIT_TEXT];
-    printf("  keys      %s", show_count(items, (double)info->items));
+    printf("  keys      %s", show_keys(items, info));
     if (info->kind == SEEN_BITMAP)
         printf(" of the integers below %s\n",
                show_count(room, (double)info->bits));
     else if (info->capacity)
-        printf(" of %s, for a rate of %s\n",
+        printf("; planned for %s at a rate of %s\n",
                show_count(room, (double)info->capacity),
                show_rate(rate, info->fpp));
     else

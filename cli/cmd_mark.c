@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     uint64_t batch;
@@ -91,8 +92,10 @@ static void mark_events(const char *store)
     open_flow(NULL, 0, false, opt.quiet);
     open_store(store);
     run_flow(&(struct flow){.ask = mark,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .close = close_store,
                             .found = opt.count_new ? "new" : NULL,
+                            .so_far = "marked",
                             .silent = true});
 }
 
@@ -154,6 +157,10 @@ static int run(char **operands, size_t n)
     } else {
         seen_key named = user_operand(operands[1]);
         user = &named;
+        if (n == 3 && !opt.quiet && !opt.json && access(operands[2], F_OK) == 0)
+            note("%s is taken for an item, though there is such a file: events "
+                 "come from stdin, a user, a tab and an item on each line",
+                 operands[2]);
         mark_arguments(store, operands + 2, n - 2);
     }
     if (opt.json)

@@ -102,8 +102,10 @@ static int run(char **operands, size_t n)
     write_target(&target, SEEN_STORE_DURABLE, NULL);
     if (!opt.quiet && !opt.json) note_recovery(&target);
     run_flow(&(struct flow){.ask = remove_them,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "removed",
+                            .so_far = "removed",
                             .silent = true});
     if (opt.json)
         report_json();

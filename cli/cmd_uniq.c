@@ -341,15 +341,16 @@ static void warn_overfull(void)
     if (!overfull()) return;
     char sum[UNIT_TEXT], planned[UNIT_TEXT], most[UNIT_TEXT], rate[UNIT_TEXT];
     note("%s distinct lines were kept, %s were planned: the rate has risen to "
-         "%s, and up to %s new lines were lost; use a larger -n",
+         "%s, and up to %s new lines were lost; use a larger %s",
          show_count(sum, (double)(known + kept())),
          show_count(planned, (double)plan.items), show_rate(rate, rate_now),
-         show_count(most, (double)tally.found));
+         show_count(most, (double)tally.found), wish.memory ? "-M" : "-n");
 }
 
 static void run_lines(void)
 {
     run_flow(&(struct flow){.prepare = opt.state ? NULL : prepare,
+                            .tell_odd = !opt.quiet && !opt.json,
                             .ask = opt.state ? ask_state : ask,
                             .close = opt.state ? close_filter : NULL,
                             .found = "repeats",

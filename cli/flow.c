@@ -140,6 +140,7 @@ static bool ask(struct job *job)
         found += job->answers[i];
     tally.lines += done;
     tally.found += found;
+    tally.odd += c->odd;
     if (c->file != place.file) place.lines = 0;
     place.file = c->file;
     place.lines += done;
@@ -207,10 +208,13 @@ static void stop_if_failed(const struct job *job)
     if (!c->bad && !*c->failure) return;
     end_progress();
     close_once();
-    if (c->bad)
-        fail("%s:%llu: %s: %s", c->file, (unsigned long long)job->bad_line,
-             show_bad_line(c, text), c->bad);
-    fail("%s", c->failure);
+    if (!c->bad) fail("%s", c->failure);
+    char before[64] = "";
+    if (flow->so_far && tally.lines > 0)
+        snprintf(before, sizeof before, "; the %llu lines before are %s",
+                 (unsigned long long)tally.lines, flow->so_far);
+    fail("%s:%llu: %s: %s%s", c->file, (unsigned long long)job->bad_line,
+         show_bad_line(c, text), c->bad, before);
 }
 
 static void finish(struct job *job)
@@ -396,6 +400,14 @@ static void stop(void)
     close_once();
 }
 
+static void note_odd(void)
+{
+    char odd[UNIT_TEXT], lines[UNIT_TEXT];
+    if (tally.odd == 0 || !flow->tell_odd) return;
+    note("%s of %s lines %s", show_count(odd, (double)tally.odd),
+         show_count(lines, (double)tally.lines), odd_lines());
+}
+
 void run_flow(const struct flow *f)
 {
     flow = f;
@@ -405,6 +417,7 @@ void run_flow(const struct flow *f)
     else
         run_alone();
     end_progress();
+    note_odd();
     close_once();
     if (counted) close_source(counted); /* the status line may have used it */
 }

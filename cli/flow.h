@@ -47,15 +47,19 @@ struct flow {
     /* What the status line says besides, at any time, by the thread of
      * progress; NULL: nothing. */
     void (*more_status)(char *buf, size_t cap);
-    bool silent; /* print no lines */
-    bool wanted; /* the answer of those to print */
+    /* What has become of the lines before one that is none; NULL: nothing that
+     * lasts. */
+    const char *so_far;
+    bool tell_odd; /* say how many lines are odd: odd_lines() */
+    bool silent;   /* print no lines */
+    bool wanted;   /* the answer of those to print */
     bool line_buffered;
     uint64_t threads;
 };
 
 /* How far the flow is; the status line reads it at any time. */
 struct tally {
-    _Atomic uint64_t lines, found;
+    _Atomic uint64_t lines, found, odd;
 };
 
 extern struct tally tally;

@@ -372,6 +372,18 @@ static size_t make_key(seen_key line, uint8_t *to, const char **bad)
     return line.len;
 }
 
+/* Fields, if there are any, decide: their lines may have tabs. */
+const char *odd_lines(void)
+{
+    if (key_format.fields)
+        return "have none of the fields of -f, and count as one key: is -t "
+               "what "
+               "separates them?";
+    return key_format.users ? "have a second tab, which is part of the item "
+                              "(cut -f 1,2 leaves it out)"
+                            : NULL;
+}
+
 static void make_keys(struct chunk *c)
 {
     /* 1. Room for all, so that keys do not move. */
@@ -388,9 +400,14 @@ static void make_keys(struct chunk *c)
     uint8_t *to = c->scratch;
     for (size_t i = 0; i < c->n; i++) {
         seen_key text = c->lines[i];
-        if (key_format.users) c->users[i] = cut_user(&text, &c->bad);
+        if (key_format.users) {
+            c->users[i] = cut_user(&text, &c->bad);
+            if (!key_format.fields)
+                c->odd += memchr(text.data, '\t', text.len) != NULL;
+        }
         if (!c->bad && !keys_are_text()) {
             size_t len = make_key(text, to, &c->bad);
+            c->odd += key_format.fields && len == 0;
             text = (seen_key){to, len};
             to += len;
         }
@@ -423,7 +440,7 @@ void split_chunk(struct chunk *c)
 {
     const int end_byte = key_format.nul ? '\0' : '\n';
     const char *from = c->bytes, *end = c->bytes + c->len;
-    c->n = 0;
+    c->n = c->odd = 0;
     c->bad = NULL;
     while (from < end) {
         const char *stop = memchr(from, end_byte, (size_t)(end - from));
@@ -495,7 +512,11 @@ static uint64_t inspect(const char *name)
 {
     struct stat st;
     int failed = is_stdin(name) ? fstat(STDIN_FILENO, &st) : stat(name, &st);
-    if (failed) fail("%s: %s", name, strerror(errno));
+    if (failed)
+        fail("%s: %s%s", name, strerror(errno),
+             errno == ENOENT ? " (INPUT is a file of lines; stdin, if there is "
+                               "none)"
+                             : "");
     if (S_ISDIR(st.st_mode)) fail("%s: is a directory", name);
     if (!is_stdin(name)) {
         /* Opening a pipe could wait for its writer; asking does not. */

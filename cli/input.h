@@ -77,6 +77,7 @@ struct chunk {
     size_t lines_cap;
     uint8_t *scratch; /* bytes of keys that differ from their lines */
     size_t scratch_cap;
+    size_t odd;        /* lines that may mean something else: odd_lines() */
     const char *bad;   /* why line n is no key: it and the rest are left out */
     char failure[256]; /* why nothing comes after these lines; "" = nothing */
 };
@@ -88,6 +89,9 @@ const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT]);
 /* Bytes for a message: at most so many, and only what is harmless on a
  * terminal. */
 const char *show_bytes(char *buf, size_t cap, seen_key bytes);
+
+/* What odd lines are, as a sentence about them; NULL: with these options none is. */
+const char *odd_lines(void);
 
 /* Fill in lines and keys. */
 void split_chunk(struct chunk *c);

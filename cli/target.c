@@ -121,6 +121,11 @@ bool find_target(struct target *t, const char *name)
         t->path = real_name(name);
     else
         t->bytes = read_stdin(&t->len);
+    struct stat st;
+    if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
+        fail("%s: is a directory, expected the file of a filter (seen fresh "
+             "asks a store of users)",
+             t->name);
     if (find_foreign(t)) return found_foreign(t);
     seen_status status = t->path
                              ? seen_file_look(t->path, &t->facts, &t->report)

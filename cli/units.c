@@ -204,6 +204,16 @@ const char *show_rate(char buf[UNIT_TEXT], double p)
 }
 
 /* Weeks are for typing. */
+const char *show_keys(char buf[UNIT_TEXT], const seen_info *info)
+{
+    bool exact = info->kind == SEEN_BITMAP || info->kind == SEEN_SET ||
+                 info->kind == SEEN_CUCKOO || seen_kind_built(info->kind);
+    char count[UNIT_TEXT];
+    snprintf(buf, UNIT_TEXT, "%s%s", exact ? "" : "about ",
+             show_count(count, (double)info->items));
+    return buf;
+}
+
 const char *show_time(char buf[UNIT_TEXT], uint64_t ms)
 {
     size_t unit = TIMES - 2;

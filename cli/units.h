@@ -7,6 +7,7 @@
 #ifndef CLI_UNITS_H
 #define CLI_UNITS_H
 
+#include <seen.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,10 @@ const char *show_count(char buf[UNIT_TEXT], double n);
 const char *show_size(char buf[UNIT_TEXT], double bytes);
 const char *show_rate(char buf[UNIT_TEXT], double p);
 const char *show_short(char buf[UNIT_TEXT], double n); /* 1.2M */
+
+/* How many keys a filter holds: 99,985; "about" where one that it took for known is
+ * not counted. */
+const char *show_keys(char buf[UNIT_TEXT], const seen_info *info);
 
 /* Milliseconds, exactly, as parse_time() takes them: 5d, 90m, 1001ms; and how
  * long something is ago, roughly: 3.5 h. */

@@ -176,8 +176,9 @@ static void *rdb_load(RedisModuleIO *io, int encoding)
     if (own) RedisModule_Free(own);
     if (status == SEEN_MISMATCH)
         RedisModule_LogIOError(io, "warning",
-                               "seen: an exposure set of another secret: is "
-                               "secret-file the one it was written with?");
+                               "seen: an exposure set of another secret, or of "
+                               "none: is secret-file the one it was written "
+                               "with?");
     else if (status != SEEN_OK)
         RedisModule_LogIOError(io, "warning",
                                "seen: an exposure set cannot be loaded: %s",

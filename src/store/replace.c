@@ -85,7 +85,7 @@ seen_status seen_replace(const struct seen_replacing *what, int *fd,
     if (status == SEEN_BUSY)
         return seen_report(r, status, "another program is writing %s",
                            seen_io_base(beside));
-    if (status != SEEN_OK) return seen_report_io(r, "create beside");
+    if (status != SEEN_OK) return seen_report_io(r, "create a file beside it");
     if (!ours_to_replace(what->path, what->old)) {
         status = seen_report(r, SEEN_BUSY, "another program has just made it");
         goto fail;

@@ -177,7 +177,7 @@ for kind in set cuckoo; do
 done
 echo precious >precious
 ln -s precious trap.seen-new
-run "$seen" build -qo trap keys; expect_failure "trap: create beside:"
+run "$seen" build -qo trap keys; expect_failure "trap: create a file beside it:"
 "$seen" build -q --kind set -o trapped keys
 ln -s precious trapped.journal-0000000000000001
 run "$seen" add -q trapped others; expect_code 0
@@ -202,7 +202,7 @@ done
 ln -s loop loop; run "$seen" build -qo loop keys; expect_failure "loop: look:"
 if [ "$(id -u)" -ne 0 ]; then
   mkdir closed; chmod 555 closed
-  run "$seen" build -o closed/f keys; expect_failure "closed/f: create beside: Permission denied"
+  run "$seen" build -o closed/f keys; expect_failure "closed/f: create a file beside it: Permission denied"
 fi
 # The filter may replace its own input.
 cp keys both; run "$seen" build -qo both both; run "$seen" check -c both keys; expect_out 1000

@@ -85,7 +85,7 @@ exec 3>&-; wait
 run "$seen" check; expect_failure "TARGET is missing"
 run "$seen" check nowhere asked; expect_failure "nowhere: no such file"
 run "$seen" check f nowhere; expect_failure "nowhere: No such file"
-run "$seen" check . asked; expect_failure ".: is not a regular file"
+run "$seen" check . asked; expect_failure ".: is a directory, expected the file of a filter"
 run "$seen" check asked abc; expect_failure "asked:"
 run "$seen" check redis+nosuch://localhost/x?bits=5 abc; expect_failure "no filter on a server has such a URL"
 run "$seen" check -j 1000 f abc; expect_failure "at most 256"

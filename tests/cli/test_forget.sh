@@ -9,7 +9,11 @@ printf '%s\n' a b c d >items
 
 "$seen" mark -q feed alice a b c; "$seen" mark -q feed bob a b c
 run "$seen" forget feed alice b; expect_code 0; expect_out ''; expect_err "feed: 1 items of alice forgotten"
+run "$seen" forget feed alice b; expect_code 0; expect_err "nothing forgotten: alice has been shown none of these"
+run "$seen" forget --json feed alice b zz; expect_code 0; expect_json items 0; expect_json known true
 run "$seen" fresh feed alice items; expect_out $'b\nd'
+"$seen" mark -q feed alice b
+run "$seen" forget feed alice b zz; expect_code 0; expect_err "1 of 2 items of alice forgotten, the others were not known"
 run "$seen" forget feed alice a c -q; expect_code 0; expect_silent
 run "$seen" fresh feed alice items; expect_out "$(cat items)"
 run "$seen" fresh feed bob items; expect_out d

@@ -9,7 +9,7 @@ expect_line() { expect; grep -qxE "  $1" .out || wrong "expected a line: $1"; }
 "$seen" build -q -p 1% -o blocked keys
 run "$seen" info blocked; expect_code 0; expect_silent
 expect_line 'kind      blocked'
-expect_line 'keys      [0-9,]+ of 1,000, for a rate of 0.9[0-9]+%'
+expect_line 'keys      about [0-9,]+; planned for 1,000 at a rate of 0.9[0-9]+%'
 expect_line 'rate now  0.[0-9]+%'
 expect_line 'fill      [0-9.]+% of 10,240 bits'
 expect_line 'hashes    8 in 1 cache line; xxh3-64'
@@ -26,7 +26,7 @@ run "$seen" info --json cuckoo; expect_json width 13
 "$seen" build -q --kind set -o set keys
 run "$seen" info set; expect_line 'keys      1,000, and as many as come, at a rate of .*'
 "$seen" build -q --kind scalable -o scalable keys
-run "$seen" info scalable; expect_line 'keys      [0-9,]+, and as many as come, at a rate of 0.1%'
+run "$seen" info scalable; expect_line 'keys      about [0-9,]+, and as many as come, at a rate of 0.1%'
 "$seen" build -q --kind bitmap -o bitmap keys
 run "$seen" info bitmap; expect_line 'keys      1,000 of the integers below 1,001'; expect_line 'rate now  0'
 "$seen" build -q --kind fuse -o fuse keys; "$seen" build -q --kind bloom -o bloom keys

@@ -106,7 +106,7 @@ run bash -c "sed 's/\titem/\tother/' grouped | '$seen' fresh --json many1 2>&1 >
 # ---- Lines that are no events -----------------------------------------------
 
 printf 'u\tone\nu\ttwo\nnothing\nu\tthree\n' >bad
-input=bad; run "$seen" mark half; expect_failure "stdin:3: nothing: expected a user, a tab and an item"
+input=bad; run "$seen" mark half; expect_failure "stdin:3: nothing: expected a user, a tab and an item; the 2 lines before are marked"
 expect_fresh 1 half u one two three
 printf '\titem\n' >bad; run "$seen" mark half; expect_failure "stdin:1: ?item: expected a user of 1 to 511 bytes before the tab"
 printf '%su\titem\n' "$u511" >bad; run "$seen" mark half; expect_failure "expected a user of 1 to 511 bytes"
@@ -114,6 +114,15 @@ printf '%s\titem\n' "$u511" >bad; run "$seen" mark -q half; expect_code 0; expec
 printf '\n' >bad; run "$seen" mark half; expect_failure "stdin:1: : expected a user, a tab"
 printf 'u\t1\nu\t1x\n' >bad; run "$seen" mark --u64 half; expect_failure "stdin:2: u?1x: expected a decimal number"
 unset input
+
+# What is an item, but perhaps should not be.
+run bash -c "printf 'ann\ta\tx\nann\tb\n' | '$seen' mark tabs"; expect_code 0
+expect_err "1 of 2 lines have a second tab, which is part of the item"
+run bash -c "printf 'a\tx\na\nb\n' | '$seen' fresh tabs ann"; expect_out a
+run "$seen" mark tabs ann bad; expect_code 0; expect_err "bad is taken for an item, though there is such a file"
+run "$seen" mark tabs ann bad bad2; expect_code 0; expect_err "tabs: 2 marks"
+run bash -c "echo c | '$seen' take made ann -n 1"; expect_code 0; expect_out c; expect_err "made: created"
+run bash -c "echo d | '$seen' take made ann -n 1"; expect_code 0; expect_out d; expect_silent
 
 # ---- Policies ---------------------------------------------------------------
 

@@ -51,7 +51,9 @@ expect; printf 'x\0y\0x\0' | "$seen" uniq -0 | cmp -s - <(printf 'x\0y\0') || wr
 printf 'Abc\naBC\nabd\n' >cases
 run "$seen" uniq -i cases; expect_out $'Abc\nabd'
 printf '1\ta\tx\n2\ta\ty\n1\tb\tz\n' >table
-run "$seen" uniq -f 2 table; expect_out $'1\ta\tx\n1\tb\tz'
+run "$seen" uniq -f 2 table; expect_out $'1\ta\tx\n1\tb\tz'; expect_silent
+run "$seen" uniq -f 2 -t , table; expect_code 0; expect_err "lines have none of the fields of -f, and count as one key: is -t"
+run "$seen" uniq -q -f 2 -t , table; expect_code 0; expect_silent
 run "$seen" uniq -f 1 table; expect_out $'1\ta\tx\n2\ta\ty'
 run "$seen" uniq -f 1,2 table; expect_out $'1\ta\tx\n2\ta\ty\n1\tb\tz'
 run "$seen" uniq -f 2-3 -c table; expect_out 3
