@@ -435,7 +435,8 @@ SEEN_API seen_status seen_save(const seen_filter *f, uint32_t flags, void *buf,
  * large filter goes out in pieces, without a copy of the whole. The first bytes,
  * which have the checksums, cost a pass over the filter; the others what they copy
  * (SEEN_FOREIGN, SEEN_CONCURRENT: each piece a pass). The filter must not change
- * between the calls: seen_load() refuses pieces that do not belong together. */
+ * between the calls, nor meanwhile: seen_load() refuses pieces that do not belong
+ * together. */
 SEEN_API seen_status seen_save_range(const seen_filter *f, uint32_t flags,
                                      uint64_t from, void *buf, size_t n);
 

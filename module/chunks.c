@@ -240,12 +240,12 @@ int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
     if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
 
     struct saving s;
-    bool begun = saving_begin(&s, o);
+    saving_begin(&s, o);
     size_t at = iterator ? (size_t)iterator - 1 : 0;
-    size_t left = begun && at <= s.len ? s.len - at : 0;
+    size_t left = at <= s.len ? s.len - at : 0;
     size_t n = left < SAVED_PIECE ? left : SAVED_PIECE;
     const uint8_t *bytes = n ? saving_piece(&s, at, n) : NULL;
-    if (!begun || (n && !bytes)) {
+    if (n && !bytes) {
         reply_status(ctx, SEEN_NOMEM);
     } else if (at > s.len) {
         reply_error(ctx,

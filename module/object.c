@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION    1
+#define VERSION    2
 #define HEADER     96
+#define HEAD       256 /* of a filter: docs/FORMAT.md */
 #define FLAG_FIXED 1u
 #define FLAG_KEYED 2u
 #define FLAG_ALIEN 4u
@@ -127,10 +128,15 @@ struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
 seen_status object_pending_room(struct object *o, size_t len, uint64_t most)
 {
     if (len <= o->pending_room) return SEEN_OK;
-    uint64_t more_than_enough = o->pending_room + o->pending_room / 2;
-    if (more_than_enough > most) more_than_enough = most;
-    if (len < more_than_enough) len = (size_t)more_than_enough;
+    if (most / 2 <= len) /* half of it is there: it is meant */
+        len = (size_t)most;
+    else if (len < o->pending_room + o->pending_room / 2)
+        len = o->pending_room + o->pending_room / 2;
+    /* The limit of a key is for the new place: the old one goes. */
+    uint64_t old = o->pending ? RedisModule_MallocSize(o->pending) : 0;
+    o->memory.bytes -= old;
     uint8_t *more = o->memory.as.alloc(&o->memory, len);
+    o->memory.bytes += old;
     if (!more) return SEEN_NOMEM;
     size_t had = o->pending_len;
     if (had) memcpy(more, o->pending, had);
@@ -181,7 +187,6 @@ static uint32_t save_flags(const struct object *o)
     return o->params.keyed ? SEEN_SECRET_APART : 0;
 }
 
-/* 0: no memory, to sort an allowlist for example. */
 static size_t filter_size(const struct object *o, uint32_t i)
 {
     size_t len = 0;
@@ -192,14 +197,47 @@ static size_t filter_size(const struct object *o, uint32_t i)
 static size_t saved_size(const struct object *o)
 {
     size_t size = HEADER;
-    for (uint32_t i = 0; i < o->n; i++) {
-        size_t one = filter_size(o, i);
-        if (!one) return 0;
-        size += 8 + one;
-    }
+    for (uint32_t i = 0; i < o->n; i++)
+        size += 8 + filter_size(o, i);
     return size;
 }
 
+static uint64_t fnv1a(uint64_t hash, const uint8_t *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3;
+    return hash;
+}
+
+#define FNV1A_START 0xcbf29ce484222325
+
+/* The sum of all heads: of the filters as they are, which costs a pass; false: no
+ * memory. And of bytes that are there. */
+static bool sum_filters(const struct object *o, uint64_t *sum)
+{
+    uint8_t head[HEAD];
+    *sum = FNV1A_START;
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (seen_save_range(o->filter[i], save_flags(o), 0, head, HEAD) !=
+            SEEN_OK)
+            return false;
+        *sum = fnv1a(*sum, head, HEAD);
+    }
+    return true;
+}
+
+static uint64_t sum_bytes(const uint8_t *bytes, uint32_t n)
+{
+    uint64_t sum = FNV1A_START;
+    const uint8_t *at = bytes + HEADER;
+    for (; n > 0; n--) {
+        sum = fnv1a(sum, at + 8, HEAD);
+        at += 8 + get_le(at, 8);
+    }
+    return sum;
+}
+
+/* All but the sum. */
 static void write_header(const struct object *o, size_t len, uint8_t *to)
 {
     const struct params *p = &o->params;
@@ -258,48 +296,54 @@ static bool pass_filter(struct wanted *w, const struct object *o, uint32_t i)
     put_le(size, len, 8);
     pass_bytes(w, size, 8);
     size_t n = pass(w, len, &from, &to);
-    if (!n) return len > 0;
-    return seen_save_range(o->filter[i], save_flags(o), from, to, n) == SEEN_OK;
+    return n == 0 ||
+           seen_save_range(o->filter[i], save_flags(o), from, to, n) == SEEN_OK;
 }
 
 /* Bytes at..at + n of all `len`; false: no memory. */
-static bool save_range(const struct object *o, size_t len, size_t at, size_t n,
-                       uint8_t *to)
+static bool save_range(const struct object *o, size_t len, uint64_t sum,
+                       size_t at, size_t n, uint8_t *to)
 {
     struct wanted w = {.from = at, .end = at + n, .to = to};
     uint8_t header[HEADER];
     bool done = true;
     write_header(o, len, header);
+    put_le(header + 88, sum, 8);
     pass_bytes(&w, header, HEADER);
     for (uint32_t i = 0; i < o->n && done; i++)
         done = pass_filter(&w, o, i);
     return done;
 }
 
-bool saving_begin(struct saving *s, const struct object *o)
+void saving_begin(struct saving *s, const struct object *o)
 {
     *s = (struct saving){.o = o};
-    if (!o->n) {
-        s->len = o->pending_len;
-        s->whole = o->pending;
-        return true;
-    }
-    s->len = saved_size(o);
-    if (!s->len) return false;
-    bool pieces = !o->params.foreign && s->len > SAVED_PIECE;
-    s->mine = try_alloc(pieces ? SAVED_PIECE : s->len);
-    if (!s->mine) return false;
-    if (pieces) return true;
-    s->whole = s->mine;
-    if (save_range(o, s->len, 0, s->len, s->mine)) return true;
-    saving_end(s);
-    return false;
+    s->len = o->n ? saved_size(o) : o->pending_len;
+    if (!o->n) s->whole = o->pending;
+}
+
+static bool in_pieces(const struct saving *s)
+{
+    return !s->o->params.foreign && s->len > SAVED_PIECE;
+}
+
+static const uint8_t *make_piece(struct saving *s, size_t at, size_t n)
+{
+    uint64_t sum = 0;
+    if (at < HEADER && !sum_filters(s->o, &sum)) return NULL;
+    return save_range(s->o, s->len, sum, at, n, s->mine) ? s->mine : NULL;
 }
 
 const uint8_t *saving_piece(struct saving *s, size_t at, size_t n)
 {
     if (s->whole) return s->whole + at;
-    return save_range(s->o, s->len, at, n, s->mine) ? s->mine : NULL;
+    if (!s->mine) s->mine = try_alloc(in_pieces(s) ? SAVED_PIECE : s->len);
+    if (!s->mine) return NULL;
+    if (in_pieces(s)) return make_piece(s, at, n);
+    if (!save_range(s->o, s->len, 0, 0, s->len, s->mine)) return NULL;
+    put_le(s->mine + 88, sum_bytes(s->mine, s->o->n), 8);
+    s->whole = s->mine;
+    return s->whole + at;
 }
 
 void saving_end(struct saving *s)
@@ -347,8 +391,7 @@ static seen_status read_params(const uint8_t *from, struct params *p)
     static const uint8_t none[16];
     bool right = !(flags & ~(FLAG_FIXED | FLAG_KEYED | FLAG_ALIEN)) &&
                  (p->foreign ? foreign_right(p) : own_right(p)) &&
-                 (p->keyed || !memcmp(p->secret, none, 16)) &&
-                 get_le(from + 88, 8) == 0;
+                 (p->keyed || !memcmp(p->secret, none, 16));
     return right ? SEEN_OK : SEEN_CORRUPT;
 }
 
@@ -409,7 +452,9 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
     struct params params;
     if (len < HEADER || object_promised(family, bytes, len) != len)
         return SEEN_CORRUPT;
-    if (get_le(bytes + 8, 4) != VERSION) return SEEN_NEWER;
+    uint32_t version = (uint32_t)get_le(bytes + 8, 4);
+    if (version > VERSION) return SEEN_NEWER;
+    if (version < 1) return SEEN_CORRUPT;
     uint64_t n = get_le(bytes + 84, 4);
     seen_status status = read_params(bytes, &params);
     if (status != SEEN_OK) return status;
@@ -433,6 +478,9 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
         at += 8 + size;
     }
     if (status == SEEN_OK && at != len) status = SEEN_CORRUPT;
+    if (status == SEEN_OK &&
+        get_le(bytes + 88, 8) != (version < 2 ? 0 : sum_bytes(bytes, o->n)))
+        status = SEEN_CORRUPT;
     if (status != SEEN_OK) {
         object_free(o);
         return status;
@@ -494,7 +542,7 @@ static const uint8_t *next_piece(struct saving *s, size_t at, size_t *n)
 static void rdb_save(RedisModuleIO *io, void *value)
 {
     struct saving s;
-    if (!saving_begin(&s, value)) abort();
+    saving_begin(&s, value);
     RedisModule_SaveUnsigned(io, chunk_form(value));
     RedisModule_SaveUnsigned(io, s.len);
     for (size_t at = 0, n; at < s.len; at += n) {
@@ -504,32 +552,52 @@ static void rdb_save(RedisModuleIO *io, void *value)
     saving_end(&s);
 }
 
-/* Another piece behind those that have come, of `all` bytes that were promised.
- * Memory is taken as they come. */
-static seen_status load_piece(RedisModuleIO *io, uint64_t all, struct object *o)
+/* What has come of a key. */
+struct arrived {
+    uint8_t *bytes; /* for RedisModule_Free() */
+    size_t len, room;
+};
+
+/* Another piece, of `all` bytes that were promised. Memory is taken as they come, and
+ * is no key's: the limit of keys is for what is made of them. */
+static seen_status load_piece(RedisModuleIO *io, uint64_t all,
+                              struct arrived *a)
 {
     size_t n = 0;
-    char *piece = RedisModule_LoadStringBuffer(io, &n);
-    seen_status status = SEEN_CORRUPT;
-    if (piece && n > 0 && n <= all - o->pending_len)
-        status = object_pending_room(o, o->pending_len + n, all);
-    if (status == SEEN_OK) {
-        memcpy(o->pending + o->pending_len, piece, n);
-        o->pending_len += n;
+    uint8_t *piece = (uint8_t *)RedisModule_LoadStringBuffer(io, &n);
+    if (!piece || n == 0 || n > all - a->len) {
+        RedisModule_Free(piece);
+        return SEEN_CORRUPT;
     }
+    if (a->len == 0) { /* often all there is */
+        *a = (struct arrived){piece, n, n};
+        return SEEN_OK;
+    }
+    if (n > a->room - a->len) {
+        size_t room = a->len + n;
+        room = all / 2 <= room ? (size_t)all : room + room / 2;
+        uint8_t *more = try_alloc(room);
+        if (more) memcpy(more, a->bytes, a->len);
+        RedisModule_Free(a->bytes);
+        a->bytes = more;
+        a->room = room;
+    }
+    if (a->bytes) memcpy(a->bytes + a->len, piece, n);
     RedisModule_Free(piece);
-    return status;
+    a->len += n;
+    return a->bytes ? SEEN_OK : SEEN_NOMEM;
 }
 
-static seen_status load_bytes(RedisModuleIO *io, int encoding, struct object *o)
+static seen_status load_bytes(RedisModuleIO *io, int encoding,
+                              struct arrived *a)
 {
     bool one = encoding == 1;
     uint64_t all = one ? MOST_BYTES : RedisModule_LoadUnsigned(io);
     seen_status status;
     do
         status =
-            RedisModule_IsIOError(io) ? SEEN_CORRUPT : load_piece(io, all, o);
-    while (status == SEEN_OK && !one && o->pending_len < all);
+            RedisModule_IsIOError(io) ? SEEN_CORRUPT : load_piece(io, all, a);
+    while (status == SEEN_OK && !one && a->len < all);
     return RedisModule_IsIOError(io) ? SEEN_CORRUPT : status;
 }
 
@@ -543,15 +611,14 @@ static void *rdb_load(const struct family *family, RedisModuleIO *io,
                                family->name, encoding, ENCODING);
         return NULL;
     }
-    struct object *o = NULL, *came = object_new(family, &(struct params){0});
+    struct object *o = NULL;
+    struct arrived a = {0};
     uint64_t form = RedisModule_LoadUnsigned(io);
-    seen_status status = came ? load_bytes(io, encoding, came) : SEEN_NOMEM;
+    seen_status status = load_bytes(io, encoding, &a);
     if (status == SEEN_OK)
-        status =
-            form ? chunk_read_pending(family, form, came->pending,
-                                      came->pending_len, &o)
-                 : object_read(family, came->pending, came->pending_len, &o);
-    object_free(came);
+        status = form ? chunk_read_pending(family, form, a.bytes, a.len, &o)
+                      : object_read(family, a.bytes, a.len, &o);
+    RedisModule_Free(a.bytes);
     if (status == SEEN_OK) return o;
     RedisModule_LogIOError(io, "warning", "seen: a %s key cannot be loaded: %s",
                            family->name, seen_strerror(status));
@@ -576,7 +643,7 @@ static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
     const char *command = o->family->load_command;
     size_t head = o->n ? 0 : o->pending_head;
     struct saving s;
-    if (!saving_begin(&s, o)) abort();
+    saving_begin(&s, o);
     if (head)
         RedisModule_EmitAOF(io, command, "slb", key, (long long)1, s.whole,
                             head);
@@ -591,7 +658,7 @@ static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
 static void digest(RedisModuleDigest *d, void *value)
 {
     struct saving s;
-    if (!saving_begin(&s, value)) abort();
+    saving_begin(&s, value);
     for (size_t at = 0, n; at < s.len; at += n) {
         const uint8_t *bytes = next_piece(&s, at, &n);
         RedisModule_DigestAddStringBuffer(d, (const char *)bytes, n);

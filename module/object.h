@@ -12,7 +12,7 @@
  *
  *     offset  size  field
  *     0       8     magic: 89 53 45 45 4e 42 46 1a (BF), ... 43 46 1a (CF)
- *     8       4     version: 1
+ *     8       4     version: 2; in 1, bytes 88 to 95 were 0
  *     12      4     flags: 1 NONSCALING, 2 keyed, 4 of another system: then what
  *                   was asked for is 0, but for the buckets of CF
  *     16      8     length of all this
@@ -26,7 +26,8 @@
  *     80      2     bucket size asked for (CF)
  *     82      2     iterations asked for (CF)
  *     84      4     n: filters
- *     88      8     0
+ *     88      8     FNV-1a, 64 bits, of the first 256 bytes of each filter, which
+ *                   have its checksums: filters of two moments do not go together
  *     96            n times: length as 8 bytes, then the filter in the format
  *                   of docs/FORMAT.md, without its secret
  *
@@ -122,9 +123,9 @@ size_t object_bytes(const struct object *o);
  * through a buffer of one piece. Bytes that are there as a whole (pending ones) or
  * cannot be made piece by piece (those of another system) are `whole`.
  *
- *     saving_begin(&s, o)      false: no memory
+ *     saving_begin(&s, o)      costs nothing
  *     saving_piece(&s, at, n)  n at most SAVED_PIECE
- *     saving_end(&s)           in any case
+ *     saving_end(&s)
  */
 struct saving {
     const struct object *o;
@@ -135,7 +136,7 @@ struct saving {
 
 #define SAVED_PIECE ((size_t)16 << 20)
 
-bool saving_begin(struct saving *s, const struct object *o);
+void saving_begin(struct saving *s, const struct object *o);
 const uint8_t *saving_piece(struct saving *s, size_t at, size_t n);
 void saving_end(struct saving *s);
 

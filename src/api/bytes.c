@@ -28,17 +28,23 @@
 
 static const seen_allocator system_memory;
 
-static seen_status save_list(const seen_filter *f, struct seen_saved *out)
+static void measure_list(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = 0;
     seen_listed policy;
-    out->listed = NULL;
-    if (!seen_allowed(f, &policy)) return SEEN_OK;
+    if (!seen_allowed(f, &policy)) return;
     seen_allowlist_save(f->allowed, NULL, 0, &len);
-    out->listed = seen_alloc_zeroed(&system_memory, len);
-    if (!out->listed) return SEEN_NOMEM;
     out->header.listed_len = (uint32_t)len;
     out->header.listed_policy = policy;
+}
+
+/* Sorted, which takes its time. */
+static seen_status save_list(const seen_filter *f, struct seen_saved *out)
+{
+    size_t len = out->header.listed_len;
+    if (len == 0) return SEEN_OK;
+    out->listed = seen_alloc_zeroed(&system_memory, len);
+    if (!out->listed) return SEEN_NOMEM;
     out->body.listed = out->listed;
     return seen_allowlist_save(f->allowed, out->listed, len, &len);
 }
@@ -94,7 +100,7 @@ static uint64_t estimate(const seen_filter *f)
     return info.items;
 }
 
-/* Everything but the bytes of another system. */
+/* Everything but the list, and the bytes of another system. */
 static seen_status measure(const seen_filter *f, uint32_t flags,
                            struct seen_saved *out)
 {
@@ -119,11 +125,8 @@ static seen_status measure(const seen_filter *f, uint32_t flags,
     while (f->plan.kind != SEEN_FOREIGN && out->body.count < SEEN_MAX_PARTS &&
            f->ops->part(f, out->body.count, &out->parts[out->body.count]))
         out->body.count++;
-    seen_status status = save_list(f, out);
-    if (status == SEEN_OK && !seen_native_layout(h, &out->body))
-        status = SEEN_INVALID;
-    if (status != SEEN_OK) seen_saved_free(out);
-    return status;
+    measure_list(f, out);
+    return seen_native_layout(h, &out->body) ? SEEN_OK : SEEN_INVALID;
 }
 
 seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
@@ -132,14 +135,17 @@ seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
     seen_status status = measure(f, flags, out);
     if (status != SEEN_OK) return status;
     status = save_whole(f, out);
+    if (status == SEEN_OK) status = save_list(f, out);
     if (status != SEEN_OK) seen_saved_free(out);
     return status;
 }
 
-static seen_status put_head(struct seen_saved *s, uint64_t from, uint8_t *to,
-                            uint64_t n)
+static seen_status put_head(const seen_filter *f, struct seen_saved *s,
+                            uint64_t from, uint8_t *to, uint64_t n)
 {
     uint64_t len = s->header.payload_offset;
+    seen_status status = save_list(f, s);
+    if (status != SEEN_OK) return status;
     if (n == len) {
         seen_native_head(&s->header, &s->body, to);
         return SEEN_OK;
@@ -173,7 +179,7 @@ static seen_status put_range(const seen_filter *f, struct seen_saved *s,
         at += room;
     }
     uint64_t head = seen_min64(end, s->header.payload_offset);
-    return from < head ? put_head(s, from, to, head - from) : SEEN_OK;
+    return from < head ? put_head(f, s, from, to, head - from) : SEEN_OK;
 }
 
 static seen_status measure_saved(const seen_filter *f, uint32_t flags,

@@ -146,17 +146,18 @@ static void sum(struct summing *s, const uint8_t *bytes, uint64_t len)
 static void sum_part(struct summing *s, const struct seen_part *part)
 {
     static const uint8_t zeros[SEEN_LINE_SIZE];
-    if (SEEN_LITTLE_ENDIAN || !part->words) {
+    uint8_t some[4096];
+    if (!part->words) {
         sum(s, part->at, part->len);
-    } else {
-        const uint64_t *words = part->at;
-        for (uint64_t i = 0; i < part->len / 8; i++) {
-            uint8_t bytes[8];
-            seen_put_le64(bytes, words[i]);
-            sum(s, bytes, 8);
-        }
+        sum(s, zeros, seen_part_room(part) - part->len);
+        return;
     }
-    sum(s, zeros, seen_part_room(part) - part->len);
+    uint64_t room = seen_part_room(part), n;
+    for (uint64_t at = 0; at < room; at += n) {
+        n = seen_min64(room - at, sizeof some);
+        seen_native_put_part(part, at, some, n);
+        sum(s, some, n);
+    }
 }
 
 void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
@@ -209,7 +210,7 @@ void seen_native_put_part(const struct seen_part *part, uint64_t from,
                           uint8_t *to, uint64_t len)
 {
     uint64_t there = from < part->len ? seen_min64(part->len - from, len) : 0;
-    if (part->words)
+    if (there > 0 && part->words)
         put_words(part->at, from, to, there);
     else if (there > 0)
         memcpy(to, (const uint8_t *)part->at + from, (size_t)there);

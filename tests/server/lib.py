@@ -199,7 +199,11 @@ class Server:
             self.process.wait()
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except RuntimeError:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
 
     def __exit__(self, kind, value, trace):
         self.stop()

@@ -299,38 +299,82 @@ def half_loaded(module):
             same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "whole"))
 
 
+def scandump(p, key):
+    """All chunks with their iterators."""
+    iterator, chunks = 0, []
+    while True:
+        iterator, chunk = p(key[:2].upper() + ".SCANDUMP", key, str(iterator))
+        if iterator == 0:
+            return chunks
+        chunks.append((str(iterator), chunk))
+
+
 def in_many_pieces(module):
     """Keys of more bytes than are saved at a time, 16 MiB: a grown one with a list, a
-    chain whose filters lie across the cuts, one of another system, one half loaded."""
+    chain whose filters lie across the cuts, a window, one of another system, one half
+    loaded."""
     with Pair(module) as pair:
         p = pair.p
-        p("BF.RESERVE", "grown", "0.001", "15000000")
-        p("BF.MADD", "grown", *items(3000))
-        p("BF.ALLOW", "grown", "i1", "ours")
-        p("CF.RESERVE", "chain", "1000000", "ERROR", "1e-7")
-        for i in range(0, 4200000, 50000):
-            p("CF.INSERT", "chain", "ITEMS", *items(50000, "%d-" % i))
+        p("BF.RESERVE", "bf-grown", "0.001", "3200000")
+        for i in range(0, 3300000, 50000):
+            p("BF.MADD", "bf-grown", *items(50000, "%d-" % i))
+        p("BF.ALLOW", "bf-grown", "i1", "ours")
+        p("BF.RESERVE", "bf-window", "0.001", "20000000", "WINDOW", "3600")
+        p("BF.MADD", "bf-window", *items(1000))
+        p("CF.RESERVE", "cf-chain", "500000", "ERROR", "1e-7")
+        for i in range(0, 4700000, 50000):
+            p("CF.INSERT", "cf-chain", "ITEMS", *items(50000, "%d-" % i))
         bits = random.Random(SEED).randbytes(25000000)
-        p("BF.IMPORT", "other", "DIALECT", "gozero", bits, "BITS", "200000000")
-        iterator, whole = p("BF.SCANDUMP", "grown", "0")
-        while iterator:
-            iterator, chunk = p("BF.SCANDUMP", "grown", str(iterator))
-            whole += chunk
+        p("BF.IMPORT", "bf-other", "DIALECT", "gozero", bits, "BITS", "200000000")
+        whole = b"".join(chunk for _, chunk in scandump(p, "bf-grown"))
         cuts = [0, 10 << 20, 20 << 20, len(whole)]
         for start, end in zip(cuts, cuts[1:-1]):
-            p("BF.LOADCHUNK", "half", str(1 + end), whole[start:end])
-        sizes = {key: p("MEMORY", "USAGE", key) >> 20 for key in
-                 ("grown", "chain", "other", "half")}
-        true(min(sizes.values()) > 16, "more than a piece: %s" % sizes)
-        true(p("CF.INFO", "chain")[5] > 1, "a chain")
+            p("BF.LOADCHUNK", "bf-half", str(1 + end), whole[start:end])
+        keys = ("bf-grown", "bf-window", "cf-chain", "bf-other", "bf-half")
+        sizes = [p("MEMORY", "USAGE", key) >> 20 for key in keys]
+        true(min(sizes) > 16, "more than a piece: %s" % sizes)
+        true(p("BF.INFO", "bf-grown")[5] > 1 and p("CF.INFO", "cf-chain")[5] > 8, "grown")
         pair.settle()
         same(pair.digest(pair.r), pair.digest(), "the replica has them")
         check_rewrite(pair, "large keys")
         check_files(pair, "large keys")
-        for key in sizes:
+        for key in keys:
             check_copies(pair, key, key)
-        p("BF.LOADCHUNK", "half", str(1 + len(whole)), whole[cuts[2]:])
-        same(p("DEBUG", "DIGEST-VALUE", "half"), p("DEBUG", "DIGEST-VALUE", "grown"))
+        p("BF.LOADCHUNK", "bf-half", str(1 + len(whole)), whole[cuts[2]:])
+        same(p("DEBUG", "DIGEST-VALUE", "bf-half"), p("DEBUG", "DIGEST-VALUE", "bf-grown"))
+
+        # Filters of a chain that are of two moments do not go together.
+        chunks = scandump(p, "cf-chain")
+        same(p("CF.DEL", "cf-chain", "4650000-49999"), 1)
+        for iterator, chunk in chunks[:-1]:
+            p("CF.LOADCHUNK", "two", iterator, chunk)
+        refused(p, "CF.LOADCHUNK", "two", *scandump(p, "cf-chain")[-1], says="bad data")
+        same(p("CF.LOADCHUNK", "two", *chunks[-1]), "OK")
+
+
+def near_the_limit(module):
+    """What may be there may go out piece by piece, and come in again, by RESTORE and in
+    chunks, without twice as much memory."""
+    with Server(module, arguments=["memory-limit=60000000"]) as server:
+        r = server.client()
+        r("BF.RESERVE", "bf", "0.001", "25000000", "NONSCALING")
+        true(r("MEMORY", "USAGE", "bf") > 40 << 20, "a large one")
+        value = r("DEBUG", "DIGEST-VALUE", "bf")
+
+        def memory(what):
+            return int(r("INFO", "memory").decode().split(what + ":")[1].split()[0]) >> 20
+        before = memory("used_memory")
+        r("CONFIG", "RESETSTAT")
+        data = b"".join(chunk for _, chunk in scandump(r, "bf"))
+        more = memory("used_memory_peak") - before
+        true(more < 40, "%d MB more: a piece, and it again as a reply" % more)
+        same(r("RESTORE", "restored", "0", r("DUMP", "bf")), "OK")
+        same(r("DEBUG", "DIGEST-VALUE", "restored"), value)
+        for end in range(5 << 20, len(data) + (5 << 20), 5 << 20):
+            chunk = data[end - (5 << 20):end]
+            same(r("BF.LOADCHUNK", "loaded", str(1 + min(end, len(data))), chunk), "OK")
+        same(r("DEBUG", "DIGEST-VALUE", "loaded"), value)
+        refused(r, "BF.RESERVE", "more", "0.001", "50000000", says="memory-limit")
 
 
 def encodings(module):
@@ -356,12 +400,17 @@ def encodings(module):
                 refused(r, prefix + ".EXISTS", "new", "i1", says="not complete")
                 same(r(prefix + ".LOADCHUNK", "new", str(1 + size), data[200:]), "OK")
                 same(r("DEBUG", "DIGEST-VALUE", "new"), value, half[:2])
+            first = data[:8] + b"\x01" + data[9:88] + bytes(8) + data[96:]  # without a sum
+            same(restore(1, 0, first), "OK")
+            same(r("DEBUG", "DIGEST-VALUE", "new"), value)
             r("DEL", "new")
             for bad in ((0, 0, data), (3, 0, size, data), (2, 0, size + 1, data),
                         (2, 0, size - 1, data), (2, 0, 0, data), (2, 0, 1 << 62, data),
                         (2, 0, size, b"", data), (2, 0, size, data[:99]), (2, 0, size),
                         (2, 0, data), (2, 0, size, data[:99], data[98:]), (1, 0, data[:-1]),
-                        (2, 0, size, size), (2, 1, size, data), (1, 1, data), (2, 0, 0)):
+                        (2, 0, size, size), (2, 1, size, data), (1, 1, data), (2, 0, 0),
+                        (1, 0, data[:8] + b"\x01" + data[9:]), (1, 0, first[:8] + b"\x02" + first[9:]),
+                        (1, 0, first[:8] + b"\x00" + first[9:]), (1, 0, data[:8] + b"\x03" + data[9:])):
                 refused(r, "RESTORE", "new", "0", payload(dump, name, *bad), says="Bad data")
             same(r("EXISTS", "new"), 0)
 
@@ -445,5 +494,5 @@ def another_secret(module):
         same(server.client()("DEBUG", "DIGEST"), digest, "nothing is lost")
 
 
-run([every_write_command, half_loaded, in_many_pieces, encodings, a_replica_that_comes_late,
-     another_secret, random_commands])
+run([every_write_command, half_loaded, in_many_pieces, near_the_limit, encodings,
+     a_replica_that_comes_late, another_secret, random_commands])
