@@ -293,6 +293,16 @@ static void check_saving(seen_kind kind)
         assert_int_equal(test_count_maybe(copy, 0, old), old);
         seen_free(saved);
         seen_free(copy);
+        /* Pieces of two moments load only if nothing has come in between. */
+        size_t half = len / 2;
+        assert_int_equal(seen_save_range(f, 0, 0, bytes, half), SEEN_OK);
+        assert_int_equal(seen_save_range(f, 0, half, bytes + half, len - half),
+                         SEEN_OK);
+        saved = NULL;
+        seen_status status = seen_load(&saved, bytes, len, NULL, NULL);
+        assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
+        if (saved) assert_int_equal(test_count_maybe(saved, 0, old), old);
+        seen_free(saved);
     }
     finish(jobs, 2);
     free(bytes);
