@@ -377,8 +377,7 @@ const char *odd_lines(void)
 {
     if (key_format.fields)
         return "have none of the fields of -f, and count as one key: is -t "
-               "what "
-               "separates them?";
+               "what separates them?";
     return key_format.users ? "have a second tab, which is part of the item "
                               "(cut -f 1,2 leaves it out)"
                             : NULL;
