@@ -253,6 +253,15 @@ def wait_for(condition, what, seconds=30):
         time.sleep(0.01)
 
 
+def wait_rewritten(client):
+    """Until no AOF is being rewritten, nor about to be: one reply tells both, as the
+    server may begin between two."""
+    def idle():
+        told = client("INFO", "persistence")
+        return b"aof_rewrite_in_progress:0" in told and b"aof_rewrite_scheduled:0" in told
+    wait_for(idle, "the rewritten AOF")
+
+
 def tried(n, what):
     """Say how much of something was tried: script/soak adds these lines up."""
     print("tried %d %s" % (n, what))

@@ -7,7 +7,8 @@ import random
 import sys
 import time
 
-from lib import SCALE, SEED, Error, Server, refused, run, same, tried, true, wait_for
+from lib import (SCALE, SEED, Error, Server, refused, run, same, tried, true, wait_for,
+                 wait_rewritten)
 from payload import payload
 from vectors import Vector, redisbloom_chunks
 
@@ -237,8 +238,7 @@ def check_files(pair, what):
 def check_rewrite(pair, what):
     p, before = pair.p, pair.values()
     p("BGREWRITEAOF")
-    wait_for(lambda: b"aof_rewrite_in_progress:0" in p("INFO", "persistence")
-             and b"aof_rewrite_scheduled:0" in p("INFO", "persistence"), "the rewrite")
+    wait_rewritten(p)
     same(b"aof_last_bgrewrite_status:ok" in p("INFO", "persistence"), True, "rewrite")
     p("DEBUG", "LOADAOF")
     same(pair.values(), before, "rewrite and LOADAOF after %s" % (what,))
@@ -477,8 +477,7 @@ def another_secret(module):
         r = server.client()
         r("SEEN.MARK", "user", "a", "b")
         r("BGREWRITEAOF")
-        wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence") and
-                 b"aof_rewrite_scheduled:0" in r("INFO", "persistence"), "a rewritten file")
+        wait_rewritten(r)
         digest = r("DEBUG", "DIGEST")
         server.stop()
         server.arguments = ["secret-file=" + secrets[1]]

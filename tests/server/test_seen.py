@@ -4,7 +4,7 @@ import struct
 import tempfile
 import time
 
-from lib import Error, Server, refused, run, same, true, wait_for
+from lib import Error, Server, refused, run, same, true, wait_rewritten
 from payload import payload
 
 DAY = 86400000
@@ -211,13 +211,12 @@ def own_policies(module):
         r("SEEN.MARK", "follows", "a")
         r("SEEN.TAKEP", "follows2", "COUNT", "1", "1", "a")
         r("SEEN.MARK", "not", "POLICY", wide, "a")
-        wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence"), "the AOF")
+        wait_rewritten(r)
         r("SEEN.POLICY", "default", "ttl=1d")
         for rewrite in (False, True):
             if rewrite:
                 r("BGREWRITEAOF")
-                wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence")
-                         and b"aof_rewrite_scheduled:0" in r("INFO", "persistence"), "the AOF")
+                wait_rewritten(r)
             r("DEBUG", "LOADAOF")
             same([r("SEEN.INFO", u)[11] for u in ("follows", "follows2", "not")],
                  ["default", "default", text])
