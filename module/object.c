@@ -15,6 +15,7 @@
 #define VERSION    2
 #define HEADER     96
 #define HEAD       256 /* of a filter: docs/FORMAT.md */
+#define SUM_AT     88  /* in the header */
 #define FLAG_FIXED 1u
 #define FLAG_KEYED 2u
 #define FLAG_ALIEN 4u
@@ -308,7 +309,7 @@ static bool save_range(const struct object *o, size_t len, uint64_t sum,
     uint8_t header[HEADER];
     bool done = true;
     write_header(o, len, header);
-    put_le(header + 88, sum, 8);
+    put_le(header + SUM_AT, sum, 8);
     pass_bytes(&w, header, HEADER);
     for (uint32_t i = 0; i < o->n && done; i++)
         done = pass_filter(&w, o, i);
@@ -341,7 +342,7 @@ const uint8_t *saving_piece(struct saving *s, size_t at, size_t n)
     if (!s->mine) return NULL;
     if (in_pieces(s)) return make_piece(s, at, n);
     if (!save_range(s->o, s->len, 0, 0, s->len, s->mine)) return NULL;
-    put_le(s->mine + 88, sum_bytes(s->mine, s->o->n), 8);
+    put_le(s->mine + SUM_AT, sum_bytes(s->mine, s->o->n), 8);
     s->whole = s->mine;
     return s->whole + at;
 }
@@ -479,7 +480,7 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
     }
     if (status == SEEN_OK && at != len) status = SEEN_CORRUPT;
     if (status == SEEN_OK &&
-        get_le(bytes + 88, 8) != (version < 2 ? 0 : sum_bytes(bytes, o->n)))
+        get_le(bytes + SUM_AT, 8) != (version < 2 ? 0 : sum_bytes(bytes, o->n)))
         status = SEEN_CORRUPT;
     if (status != SEEN_OK) {
         object_free(o);
