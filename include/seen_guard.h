@@ -16,6 +16,12 @@
  * it, and lets them read it within miss_ms. A key that was created is never
  * rejected.
  *
+ * Listed     Keys on the filter's allowlist that are SEEN_LISTED_ALWAYS pass. Keys
+ *            that are SEEN_LISTED_NEVER are rejected until they are created: the
+ *            guard keeps those that were, and lets them pass. (A key that was
+ *            created before the last seen_guard_rebuild() and is SEEN_LISTED_NEVER
+ *            in the new filter only is rejected: the guard keeps no list of all
+ *            keys.)
  * Rebuild    Deleted keys stay in most filters, and one that holds more than it
  *            was planned for lets more pass: rebuild it now and then, while the
  *            guard works. seen_guard_rebuild() first; then wait for inserts that
@@ -83,7 +89,8 @@ SEEN_API seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
 SEEN_API void seen_guard_missed(seen_guard *g, const void *key, size_t len,
                                 uint64_t now);
 
-/* It is about to exist. What the filter cannot take, the guard keeps in a list.
+/* It is about to exist. What the filter cannot take, or denies because it is
+ * SEEN_LISTED_NEVER, the guard keeps in a list.
  * SEEN_NOMEM, SEEN_FULL, SEEN_INVALID: nor can the list (see seen_allowlist_add());
  * until the next swap nothing is rejected that the filter does not have, or, if
  * it was wanted for a new filter only, that one must be built anew. */

@@ -23,7 +23,8 @@
  *     others                                         asks: maybe
  *
  * `since` holds keys that were created and that the next filter, or the one that
- * is there, does not have: exact, and empty most of the time.
+ * is there, does not have or denies (its list says NEVER): exact, and empty most
+ * of the time.
  */
 #include "seen_guard.h"
 
@@ -259,10 +260,17 @@ void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
 
 /* ---- Creating ----------------------------------------------------------- */
 
+/* Added, and the filter says so: a list of keys that are SEEN_LISTED_NEVER says
+ * "never" of a key that is in. */
+static bool takes(seen_filter *f, const void *key, size_t len)
+{
+    return seen_add(f, key, len) == SEEN_OK && seen_maybe(f, key, len);
+}
+
 /* With all locks. What the filter cannot take, the list does. */
 static seen_status note_created(seen_guard *g, const void *key, size_t len)
 {
-    bool in = g->filter && seen_add(g->filter, key, len) == SEEN_OK;
+    bool in = g->filter && takes(g->filter, key, len);
     if (in && !g->rebuilding) return SEEN_OK;
     seen_status status = seen_allowlist_add(g->since, key, len);
     if (status == SEEN_OK) return SEEN_OK;
@@ -280,13 +288,11 @@ seen_status seen_guard_created(seen_guard *g, const void *key, size_t len,
     pthread_mutex_lock(&s->lock);
     s->count.created++;
     remember(g, s, h, now, CREATED);
-    bool alone = g->concurrent && !g->rebuilding;
-    seen_status status = SEEN_OK;
-    if (alone) status = seen_add(g->filter, key, len);
+    bool done = g->concurrent && !g->rebuilding && takes(g->filter, key, len);
     pthread_mutex_unlock(&s->lock);
-    if (alone && status == SEEN_OK) return SEEN_OK;
+    if (done) return SEEN_OK;
     lock_all(g);
-    status = note_created(g, key, len);
+    seen_status status = note_created(g, key, len);
     unlock_all(g);
     return status;
 }
@@ -303,23 +309,32 @@ void seen_guard_rebuild(seen_guard *g)
 
 struct handing_over {
     seen_filter *to;
+    seen_allowlist *left; /* what the filter does not take */
     seen_status status;
 };
 
 static bool hand_over(void *ctx, const void *key, size_t len)
 {
     struct handing_over *h = ctx;
-    h->status = seen_add(h->to, key, len);
+    if (!takes(h->to, key, len))
+        h->status = seen_allowlist_add(h->left, key, len);
     return h->status == SEEN_OK;
 }
 
-/* With all locks: what was created meanwhile. If the new filter takes no adds,
- * the list stays. */
-static bool bring_along(seen_guard *g, seen_filter *filter)
+/* With all locks: what was created meanwhile. Keys that the new filter does not
+ * take stay in the list; without memory to tell them apart, all of them do. */
+static void bring_along(seen_guard *g, seen_filter *filter)
 {
-    struct handing_over h = {filter, SEEN_OK};
+    struct handing_over h = {.to = filter};
+    h.status = seen_allowlist_new(&h.left, NULL);
+    if (h.status != SEEN_OK) return;
     seen_allowlist_each(g->since, hand_over, &h);
-    return h.status == SEEN_OK;
+    seen_allowlist *unwanted = h.left;
+    if (h.status == SEEN_OK) {
+        unwanted = g->since;
+        g->since = h.left;
+    }
+    seen_allowlist_free(unwanted);
 }
 
 static void sum_up(const seen_guard *g, seen_guard_stats *out)
@@ -347,7 +362,7 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
         return why;
     }
     seen_filter *old = g->filter;
-    if (filter && bring_along(g, filter)) seen_allowlist_clear(g->since);
+    if (filter) bring_along(g, filter);
     g->filter = filter;
     g->concurrent = filter && info.flags & SEEN_CONCURRENT;
     g->fpp = info.fpp;

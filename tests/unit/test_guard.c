@@ -154,6 +154,57 @@ static void listed_keys_always_pass(void **state)
     seen_guard_free(g);
 }
 
+/* A filter of some keys that denies key `number` and the one behind it. */
+static seen_filter *denying(uint64_t number, uint32_t flags)
+{
+    seen_filter *f = filter_of(0, 100, flags);
+    seen_allowlist *list;
+    assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t key = test_key(number + i);
+        seen_allowlist_add(list, &key, sizeof key);
+    }
+    assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
+    seen_allowlist_free(list);
+    return f;
+}
+
+/* Whenever it is created: before there is a filter, under one, and while the next
+ * one is built; and also long after. */
+static void a_denied_key_that_was_created_passes(void **state)
+{
+    (void)state;
+    const uint32_t flags[] = {0, SEEN_CONCURRENT};
+    enum {
+        LOADING,
+        UNDER,
+        REBUILDING,
+        STAGES
+    };
+    const uint64_t denied = TEST_STRANGERS, later = 1000000;
+    for (int i = 0; i < 2 * STAGES; i++) {
+        const int stage = i / 2;
+        seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
+        if (stage == LOADING) assert_int_equal(created(g, denied, 0), SEEN_OK);
+        seen_guard_swap(g, denying(denied, flags[i % 2]));
+        if (stage != LOADING)
+            assert_int_equal(ask(g, denied, 0), SEEN_REASON_ABSENT);
+        if (stage == UNDER) assert_int_equal(created(g, denied, 0), SEEN_OK);
+        seen_guard_rebuild(g);
+        if (stage == REBUILDING)
+            assert_int_equal(created(g, denied, 0), SEEN_OK);
+        assert_int_equal(ask(g, denied, later), SEEN_REASON_MAYBE);
+        /* The next filter denies it again, and takes other keys. */
+        assert_int_equal(created(g, 500, 0), SEEN_OK);
+        assert_int_equal(seen_guard_swap(g, denying(denied, flags[i % 2])),
+                         SEEN_OK);
+        assert_int_equal(ask(g, denied, later), SEEN_REASON_MAYBE);
+        assert_int_equal(ask(g, 500, later), SEEN_REASON_MAYBE);
+        assert_int_equal(ask(g, denied + 1, later), SEEN_REASON_ABSENT);
+        seen_guard_free(g);
+    }
+}
+
 /* Who asked before the key was created may tell after it was. */
 static void a_late_miss_does_not_hide_what_was_created(void **state)
 {
@@ -396,6 +447,7 @@ int main(void)
         cmocka_unit_test(misses_are_remembered_for_a_while),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(listed_keys_always_pass),
+        cmocka_unit_test(a_denied_key_that_was_created_passes),
         cmocka_unit_test(a_late_miss_does_not_hide_what_was_created),
         cmocka_unit_test(keys_created_while_loading_are_in_the_first_filter),
         cmocka_unit_test(a_created_key_that_was_lost_opens_the_guard),
