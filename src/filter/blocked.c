@@ -9,7 +9,7 @@
  * A lookup costs one cache miss and a dozen vector instructions whatever the
  * answer; a classic filter costs up to k misses. The price is some memory,
  * because lines fill unevenly: 10.1 bits a key instead of 9.6 at 1 %, 15.7
- * instead of 14.4 at 0.1 %. For rates below 0.02 % the filter is cut into two
+ * instead of 14.4 at 0.1 %. For rates below 0.046 % the filter is cut into two
  * or more regions and a key gets a line in each, which evens things out again;
  * above about 2 % it sets only 4, 2 or 1 bits. plan/sizing.c has the arithmetic and
  * the choice, bits/line.h the layout of a line.

@@ -158,21 +158,13 @@ static uint64_t lines_in(const struct seen_layout *l)
 }
 
 /* The lines of layer i for so many keys. One more line for each key must save
- * a sixth of the memory here: a chain asks more lines than one filter. */
+ * a tenth of the memory here: a chain asks more lines than one filter. */
 static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
                        struct seen_layout *best)
 {
     double spare = seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits);
     double fpp = (plan->fpp - spare) * share_of(i);
-    best->count = 0;
-    for (uint32_t r = 1; r <= SEEN_MAX_REGIONS; r++) {
-        struct seen_layout l;
-        if (r < SEEN_MAX_REGIONS && pow(fpp, 1.0 / r) < 1e-5) continue;
-        if (!seen_layout_for(capacity, fpp, 8 * r, &l)) continue;
-        if (best->count && 6 * lines_in(&l) > 5 * lines_in(best)) break;
-        *best = l;
-    }
-    return best->count > 0;
+    return seen_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
 
 static struct seen_layout layout_of(const seen_plan *plan)

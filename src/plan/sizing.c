@@ -35,9 +35,9 @@
  *     1 line, w = 8    6.00  10.10   15.72  23.6   35.0
  *     2 lines                11.8    15.7   20.2   25.4   31.6
  *
- * So the planner takes one line down to about 0.02 %, two to 1e-7, three
- * beyond, and fewer bits per line above 2 %. One more line must save a tenth
- * of the memory, since it costs another cache miss.
+ * So the planner takes one line down to 0.046 %, two to 5e-7, three beyond, and
+ * fewer bits per line above 2 %. One more line must save a twentieth of the
+ * memory, since it costs another cache miss.
  */
 #include "plan/sizing.h"
 
@@ -289,31 +289,81 @@ static uint64_t layout_lines(const struct seen_layout *l)
     return l->count * l->regions;
 }
 
+/* The layout of so many bits a key, with the fewest lines; count 0: none. */
+static struct seen_layout layout_of(double n, double p, uint32_t hashes)
+{
+    struct seen_layout l;
+    if (!shape_of(hashes, &l)) return (struct seen_layout){0};
+    l.count = region_lines(n, pow(p, 1.0 / l.regions), l.per_line);
+    if (layout_lines(&l) > SEEN_MAX_BITS / LINE_BITS) l.count = 0;
+    return l;
+}
+
+/*
+ * One more line of a key must pay for its cache miss: so there are r + 1 regions
+ * only where they save a twentieth of the lines that r would take (or a tenth). At
+ * the rate where that begins, which hardly depends on n, the lines would drop. But
+ * a lower rate must not give a smaller filter: from there on a layout of r + 1
+ * regions has no fewer lines than the last one of r had, and a better rate than
+ * asked for until it needs them.
+ *
+ *     lines |  one region   .'
+ *           |             .'____   two, no fewer than one had
+ *           |           .'    .'
+ *           |        .'     .'     two, the fewest
+ *           +--------------------- rate, falling
+ *
+ * Rates below which r + 1 regions pay, r = 1, 2, ...: where region_lines() of a
+ * million keys gives that ratio.
+ */
+static const double pays[][SEEN_MAX_REGIONS - 1] = {
+    [SEEN_SAVES_TWENTIETH] = {4.64e-4, 5.34e-7, 3.30e-10, 1.01e-13, 1.52e-17,
+                              1.14e-21, 4.23e-26, 7.96e-31, 7.72e-36, 3.96e-41,
+                              1.08e-46, 1.58e-52, 1.29e-58, 5.90e-65, 1.53e-71},
+    [SEEN_SAVES_TENTH] = {2.09e-4, 4.94e-8, 3.05e-12, 4.78e-17, 2.00e-22,
+                          2.39e-28, 8.70e-35, 1.04e-41, 4.35e-49, 6.86e-57,
+                          4.35e-65, 3.68e-73, 3.68e-79, 3.68e-85, 3.68e-91}};
+
+/* More bits in the same line are welcome unless they cost something. */
+static struct seen_layout one_region(double n, double p, uint32_t least)
+{
+    struct seen_layout best = {0};
+    for (uint32_t k = least; k <= 8; k *= 2) {
+        struct seen_layout l = layout_of(n, p, k);
+        if (l.count && (!best.count || (double)layout_lines(&l) <
+                                           1.02 * (double)layout_lines(&best)))
+            best = l;
+    }
+    return best;
+}
+
+bool seen_layout_paying(uint64_t n, double p, enum seen_saves saves,
+                        uint32_t least, struct seen_layout *out)
+{
+    const double *below = pays[saves];
+    uint32_t r = 1;
+    uint64_t floor = 0;
+    for (; r < SEEN_MAX_REGIONS && p < below[r - 1]; r++) {
+        struct seen_layout last =
+            r == 1 ? one_region((double)n, below[0], least)
+                   : layout_of((double)n, below[r - 1], 8 * r);
+        if (layout_lines(&last) > floor) floor = layout_lines(&last);
+    }
+    struct seen_layout l = r == 1 ? one_region((double)n, p, least)
+                                  : layout_of((double)n, p, 8 * r);
+    if (l.count == 0) return false;
+    if (layout_lines(&l) < floor) l.count = (floor + r - 1) / r;
+    *out = l;
+    return true;
+}
+
 bool seen_layout_for(uint64_t n, double p, uint32_t hashes,
                      struct seen_layout *out)
 {
-    struct seen_layout best = {0};
-    const uint32_t first = hashes ? hashes : 1;
-    const uint32_t last = hashes ? hashes : 8 * SEEN_MAX_REGIONS;
-
-    for (uint32_t k = first; k <= last; k++) {
-        struct seen_layout l;
-        if (!shape_of(k, &l)) continue;
-        double target = pow(p, 1.0 / l.regions);
-        if (!hashes && l.regions < SEEN_MAX_REGIONS && target < 1e-5) continue;
-        if (!hashes && l.regions > 1 && target > 0.2) break;
-        l.count = region_lines((double)n, target, l.per_line);
-        if (l.count == 0 || layout_lines(&l) > SEEN_MAX_BITS / LINE_BITS)
-            continue;
-        /* Another line must pay for its cache miss; more bits in the same
-         * line are welcome unless they cost something. */
-        double worth = l.regions > 1 ? 0.9 : 1.02;
-        if (best.count == 0 ||
-            (double)layout_lines(&l) < worth * (double)layout_lines(&best))
-            best = l;
-    }
-    if (best.count) *out = best;
-    return best.count != 0;
+    if (!hashes) return seen_layout_paying(n, p, SEEN_SAVES_TWENTIETH, 1, out);
+    struct seen_layout l = layout_of((double)n, p, hashes);
+    if (l.count) *out = l;
+    return l.count != 0;
 }
 
 bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
