@@ -121,6 +121,7 @@ static size_t ask(struct job *job)
 static void close_stores(void)
 {
     if (also.store) close_users(&also);
+    if (!chooser->reads) count_evicted(&users);
     close_users(&users);
     seen_free(met);
     met = NULL;
@@ -135,8 +136,10 @@ static void report_json(const char *found)
     json_number(&j, "requests_again", (double)again);
     json_number(&j, "candidates", (double)tally.lines);
     json_number(&j, found, (double)tally.found);
+    if (!chooser->reads) json_evicted(&j, &users);
     json_number(&j, "damaged", (double)(users.damaged + also.damaged));
     json_number(&j, "seconds", seconds_running());
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
@@ -144,9 +147,9 @@ static void note_again(void)
 {
     char n[UNIT_TEXT];
     if (again)
-        note("%s times lines of a user came after those of others, and were a "
+        note("lines of a user came after those of others %s, and were a "
              "request of their own: sort the lines by user",
-             show_count(n, (double)again));
+             show_many(n, (double)again, "time"));
 }
 
 /* Who names a candidate where its file is expected. */
@@ -171,10 +174,14 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
         user = &named;
     }
     if (candidate_wish.also) store_operand(&candidate_wish.also, 1);
+    if (candidate_wish.also && same_store(store, candidate_wish.also))
+        fail("--also %s: is STORE itself: expected another one",
+             candidate_wish.also);
     check_tail(by->reads ? store : NULL, candidate_wish.also);
     key_format.users = !user;
     key_format.whole = user ? WHOLE_FILES : WHOLE_USERS;
     check_key_format();
+    if (candidate_wish.json) keep_warnings();
     if (n > 2) check_input(operands[2]);
     if (n == 2 && !candidate_wish.quiet && access(operands[1], F_OK) == 0)
         note("%s is taken for a user, though there is such a file: candidates "
@@ -186,12 +193,12 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     if (candidate_wish.also) read_also(&also, candidate_wish.also);
     by->open(&users, store);
     chooser = by;
-    run_flow(&(struct flow){.ask = ask,
-                            .close = close_stores,
-                            .found = by->found,
-                            .tell_odd =
-                                !candidate_wish.quiet && !candidate_wish.json,
-                            .wanted = true});
+    run_flow(
+        &(struct flow){.ask = ask,
+                       .close = close_stores,
+                       .found = by->found,
+                       .tell = !candidate_wish.quiet && !candidate_wish.json,
+                       .wanted = true});
     finish_output();
     if (candidate_wish.json)
         report_json(by->found);
@@ -199,6 +206,7 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
         note_again();
     if (users.report.created && !candidate_wish.json && !candidate_wish.quiet)
         note("%s: created", users.name);
+    if (!candidate_wish.json && !candidate_wish.quiet) note_evicted(&users);
     int code = users_exit(&also);
     return users_exit(&users) | code;
 }

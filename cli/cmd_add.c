@@ -7,6 +7,8 @@
 #include "flow.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
+#include "patience.h"
 #include "progress.h"
 #include "remote.h"
 #include "spec.h"
@@ -17,7 +19,7 @@
 
 static struct {
     uint64_t batch, ttl;
-    bool ack, quiet, json;
+    bool ack, quiet, json, no_create;
 } opt;
 
 static const struct option options[] = {
@@ -28,6 +30,8 @@ static const struct option options[] = {
      "acknowledged by the server"},
     {0, "ttl", "TIME", OPTION_TIME, &opt.ttl,
      "on a server: all of it leaves after this time"},
+    {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
+     "make no filter: one that is not there is an error"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
     QUIET_ROW(&opt.quiet),
@@ -88,7 +92,8 @@ static void close_file(void)
 {
     if (opt.ttl && !target.failed && !expire_remote(&target, opt.ttl))
         note("%s: is not there, so nothing leaves", target.name);
-    if (target.filter && (!opt.quiet || opt.json))
+    bool window = target.facts.plan.kind == SEEN_WINDOW;
+    if (target.filter && (!opt.quiet || opt.json || window))
         seen_info_of(target.filter, &after);
     close_target(&target);
 }
@@ -106,12 +111,20 @@ static void open_file(const char *name)
         fail("%s: filters on servers take -n and -p alone", name);
     if (target.on_server && exists && wish_given() && !opt.quiet && !opt.json)
         note("%s: is there already, and stays as it was made", name);
+    if (!exists && opt.no_create)
+        fail("%s: no such %s, and --no-create says to make none", name,
+             target.on_server ? "filter there" : "file");
     if (!exists && !wish_given())
         fail("%s: no such %s; add -n ITEMS -p RATE to make it", name,
              target.on_server ? "filter there" : "file");
     if (!exists && spec.kind == SEEN_BITMAP) keys_for_bitmap();
     if (!exists && spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
+    if (opt.json) keep_warnings();
+    if (exists)
+        compare_keys(&target);
+    else if (!target.on_server)
+        record_keys(&spec);
     if (exists && seen_kind_built(target.facts.plan.kind))
         fail("%s: is of kind %s, which takes no new keys: build it again", name,
              seen_kind_name(target.facts.plan.kind));
@@ -151,6 +164,7 @@ static void report_json(FILE *to)
     }
     json_number(&j, "recovered", (double)target.report.recovered_keys);
     json_number(&j, "seconds", seconds_running());
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
@@ -158,17 +172,17 @@ static void report_text(void)
 {
     char lines[UNIT_TEXT], new[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
-    note("%s: %s%s lines, %s of them new%s%s%s", target.name,
+    note("%s: %s%s, %s of them new%s%s%s", target.name,
          target.report.created ? "created; " : "",
-         show_count(lines, (double)tally.lines),
+         show_many(lines, (double)tally.lines, "line"),
          show_count(new, (double)added()), target.on_server ? "" : "; ",
-         target.on_server ? "" : show_keys(items, &after),
-         target.on_server ? "" : " keys in all");
+         target.on_server ? "" : show_keys(items, &after, "key"),
+         target.on_server ? "" : " in all");
     /* A window holds a generation more than it was planned for. */
     if (after.capacity && after.items > after.capacity &&
         after.kind != SEEN_WINDOW)
-        note("%s: was planned for %s keys: the rate has risen to %s",
-             target.name, show_count(planned, (double)after.capacity),
+        note("%s: was planned for %s: the rate has risen to %s", target.name,
+             show_many(planned, (double)after.capacity, "key"),
              show_rate(rate, after.fpp_now));
 }
 
@@ -178,15 +192,18 @@ static int run(char **operands, size_t n)
     if (strcmp(name, "-") == 0)
         fail("stdin can only be read: expected a filter file");
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
+    output_is_no_input(name, operands + 1, n - 1);
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
     run_flow(&(struct flow){.ask = add,
-                            .tell_odd = !opt.quiet && !opt.json,
+                            .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "known",
                             .more_status = say_rate,
                             .so_far = "added",
                             .silent = true});
+    if (is_crowded(target.facts.plan.last, &after))
+        warn_crowded(target.name, &after);
     if (opt.json)
         report_json(opt.ack ? stderr : stdout);
     else if (!opt.quiet)
@@ -206,7 +223,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {
-    options, wish_options, window_options, key_options, NULL};
+    options, wait_options, wish_options, window_options, key_options, NULL};
 
 const struct verb verb_add = {
     .name = "add",

@@ -94,7 +94,7 @@ static const char *const examples[] = {
     "a store of its own, as of now; writers need not stop",
     "seen backup lmdb:feed \"feed-$(date +%F)\"",
     "one for every day",
-    "seen backup feed copy && seen fresh copy alice --tail candidates.txt",
+    "seen backup feed copy && seen fresh copy alice candidates.txt",
     "the copy answers as the original did",
     NULL,
 };

@@ -2,6 +2,7 @@
 #include "measure.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
 #include "plot.h"
 #include "progress.h"
 #include "spec.h"
@@ -29,6 +30,7 @@ static const struct option options[] = {
     {0, "keyed", NULL, OPTION_FLAG, &opt.keyed,
      "hash with a secret: for keys that an enemy chose"},
     {0, "plot", "FILE", OPTION_TEXT, &opt.plot, "draw it as SVG; - is stdout"},
+    FORCE_ROW,
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -70,8 +72,8 @@ static double reads(const struct measured *m)
 static void print_text(const struct measured *m, size_t n)
 {
     char items[UNIT_TEXT], rate[UNIT_TEXT];
-    printf("%s keys of %llu bytes at %s, one thread\n\n",
-           show_count(items, (double)opt.items),
+    printf("%s of %llu bytes at %s, one thread\n\n",
+           show_many(items, (double)opt.items, "key"),
            (unsigned long long)opt.key_bytes, show_rate(rate, opt.rate));
     printf("%-8s %8s %8s %8s %18s %8s %8s   %s\n", "", "", "bits", "",
            "lookups/s", "random", "reads a", "rate");
@@ -235,6 +237,7 @@ static int run(char **operands, size_t n)
     size_t kinds = 0;
     if (n > 0)
         fail("%s: bench takes options only; try -n 1e6 -p 1%%", operands[0]);
+    may_replace_svg(opt.plot);
     if (!opt.items) opt.items = 1000000;
     if (!(opt.rate > 0)) opt.rate = 0.01;
     if (!opt.key_bytes) opt.key_bytes = 16;

@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
 #include "progress.h"
 #include "secret.h"
 #include "spec.h"
@@ -38,6 +39,7 @@ static const struct option options[] = {
      "work with this many threads (default 1); same result"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was built, as JSON (with -o -: on stderr)"},
+    FORCE_ROW,
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -250,8 +252,8 @@ static void make_builder(void)
 static void finish_builder(void)
 {
     char text[64], keys[UNIT_TEXT];
-    snprintf(text, sizeof text, "building from %s lines",
-             show_short(keys, (double)tally.lines));
+    snprintf(text, sizeof text, "building from %s",
+             show_about(keys, (double)tally.lines, "line"));
     more_work(text);
     seen_status s = seen_builder_finish(builder, &filter);
     end_progress();
@@ -273,13 +275,13 @@ static void build(void)
         make_filter();
     bool foreign = spec.dialect != NULL;
     run_flow(&(struct flow){.prepare = at_once || foreign ? NULL : hash_them,
-                            .tell_odd = !opt.quiet && !opt.json,
+                            .tell = !opt.quiet && !opt.json,
                             .ask = at_once   ? gather
                                    : foreign ? add_keys
                                    : grows   ? add_and_grow
                                    : counts  ? add_distinct
                                              : add_them,
-                            .found = "repeats",
+                            .found = "repeated",
                             .more_status = say_rate,
                             .silent = true,
                             .threads = opt.threads});
@@ -305,6 +307,7 @@ static void report_json(const seen_info *info, FILE *to)
     json_number(&j, "bytes", (double)info->bytes);
     json_bool(&j, "keyed", info->flags & SEEN_KEYED);
     json_number(&j, "seconds", seconds_running());
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
@@ -312,13 +315,14 @@ static void report_text(const seen_info *info)
 {
     char lines[UNIT_TEXT], items[UNIT_TEXT], size[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
-    note("%s: %s filter of %s: %s lines, %s keys, rate %s", opt.output,
+    note("%s: %s filter of %s: %s, %s, rate %s", opt.output,
          info->dialect ? info->dialect : seen_kind_name(info->kind),
          show_size(size, (double)info->bytes),
-         show_count(lines, (double)tally.lines), show_keys(items, info),
+         show_many(lines, (double)tally.lines, "line"),
+         show_keys(items, info, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
     if (info->fpp_now > info->fpp && info->capacity &&
-        info->items > info->capacity)
+        info->items > info->capacity && !is_crowded(spec.last, info))
         note("%s: has more keys than the %s it was planned for: use a larger "
              "-n",
              opt.output, show_count(planned, (double)info->capacity));
@@ -327,21 +331,36 @@ static void report_text(const seen_info *info)
 static void report(bool to_stdout)
 {
     seen_info info;
-    if (opt.quiet && !opt.json) return;
+    if (opt.quiet && !opt.json && spec.kind != SEEN_WINDOW && !spec.window_ms)
+        return;
     seen_info_of(filter, &info);
+    if (is_crowded(spec.last, &info)) warn_crowded(opt.output, &info);
     if (opt.json)
         report_json(&info, to_stdout ? stderr : stdout);
-    else
+    else if (!opt.quiet)
         report_text(&info);
+}
+
+/* Found out before the keys are read, which may take an hour. */
+static void check_output(const char *path, char **inputs, size_t n)
+{
+    if (!path) return;
+    output_is_no_input(path, inputs, n);
+    if (wish.secret_file && same_name(path, wish.secret_file))
+        fail("%s: -o and --secret-file need a file each", path);
+    may_replace_filter(path);
 }
 
 static int run(char **operands, size_t n)
 {
     const char *path = output_path(opt.output);
+    check_output(path, operands, n);
     spec = wished_spec();
     if (spec.kind == SEEN_BITMAP) keys_for_bitmap();
     if (spec.dialect) keys_for_dialect(spec.dialect);
     check_key_format();
+    record_keys(&spec);
+    if (opt.json) keep_warnings();
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
     spec.key = new_secret();
     if (spec.key) spec.flags = SEEN_KEYED;
@@ -368,7 +387,7 @@ static const char *const examples[] = {
     "from a pipe: say how many keys will come",
     "seen build --kind fuse -o - banned.txt | ssh web 'cat > banned.seen'",
     "the smallest filter of a list that is finished",
-    "seen build --dialect leveldb --bits-per-key 10 -o block keys.txt",
+    "seen build --dialect leveldb --bits-per-key 10 -o new.block keys.txt",
     "the block that LevelDB would write for these keys",
     NULL,
 };
@@ -383,7 +402,13 @@ const struct verb verb_build = {
     .text =
         "The filter is written beside FILE and renamed: there is the old one "
         "or\n"
-        "the new one, whatever happens. Without -n the lines of regular files\n"
+        "the new one, whatever happens. A file that is there and is not a "
+        "filter\n"
+        "stays, unless --force says otherwise; so does one of a dialect "
+        "without "
+        "a\n"
+        "header, which cannot be recognised. Without -n the lines of regular "
+        "files\n"
         "are counted first. Keys of a bitmap are decimal numbers, and without\n"
         "--bits its bound is the largest of them plus one.\n"
         "\n"

@@ -9,6 +9,7 @@
 #include "input.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
 #include "pack.h"
 #include "progress.h"
 #include "spec.h"
@@ -29,6 +30,7 @@ static const struct option options[] = {
      "write the result here; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with -o -: on stderr)"},
+    FORCE_ROW,
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -45,11 +47,13 @@ static void convert(const struct target *t, const char *path)
     if (to_native() && !info.dialect)
         fail("%s: is in our own container already", t->name);
     if (to_native()) {
+        may_replace_filter(path);
         save_filter(path, t->filter, false);
         return;
     }
     size_t len; /* says what is wrong, under the name of the input */
     free(foreign_bytes(t->name, t->filter, opt.to, &len));
+    may_replace_filter(path);
     export_filter(path, t->filter, opt.to);
 }
 
@@ -79,6 +83,7 @@ static int run(char **operands, size_t n)
         fail("--to %s: expected native or a dialect of seen dialects", opt.to);
     check_key_format();
     const char *path = output_path(opt.output);
+    if (path) output_is_no_input(path, operands, n);
     if (!find_target(&target, operands[0])) target_missing(&target);
     must_be_file(&target);
     start_work(opt.quiet);

@@ -4,8 +4,10 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "patience.h"
 #include "progress.h"
 #include "remote.h"
+#include "units.h"
 #include "users.h"
 
 #include <stdlib.h>
@@ -26,7 +28,7 @@ static struct users users;
 static void report(const char *name, size_t items, size_t had, bool known)
 {
     struct json j = {.to = stdout};
-    char text[USER_TEXT];
+    char text[USER_TEXT], n[UNIT_TEXT];
     if (opt.json) {
         json_open(&j, NULL, '{');
         json_text(&j, "store", users.name);
@@ -42,11 +44,11 @@ static void report(const char *name, size_t items, size_t had, bool known)
             note("%s: nothing forgotten: %s has been shown none of these",
                  users.name, text);
         else if (had < items)
-            note("%s: %zu of %zu items of %s forgotten, the others were not "
-                 "known",
-                 users.name, had, items, text);
+            note("%s: %zu of %s of %s forgotten, the others were not known",
+                 users.name, had, show_many(n, (double)items, "item"), text);
         else if (items)
-            note("%s: %zu items of %s forgotten", users.name, items, text);
+            note("%s: %s of %s forgotten", users.name,
+                 show_many(n, (double)items, "item"), text);
         else
             note("%s: %s forgotten", users.name, text);
     }
@@ -137,8 +139,9 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, server_policy_options,
-                                              time_options, key_options, NULL};
+static const struct option *const groups[] = {
+    options,      wait_options, server_policy_options,
+    time_options, key_options,  NULL};
 
 const struct verb verb_forget = {
     .name = "forget",

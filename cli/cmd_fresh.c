@@ -54,9 +54,11 @@ const struct verb verb_fresh = {
         "and\n"
         "a candidate, those of a user together; they come out the same way. "
         "Changes\n"
-        "nothing. Sees what the store held at its last checkpoint; --tail, all "
-        "that\n"
-        "was acknowledged.",
+        "nothing. While another program changes the store, sees what it held "
+        "at "
+        "its\n"
+        "last checkpoint, at most a minute ago; with --tail, all that was "
+        "acknowledged.",
     .examples = examples,
     .options = groups,
     .run = run,

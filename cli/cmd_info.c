@@ -82,7 +82,7 @@ static void print_size(const struct target *t, const seen_info *info)
 static void print_keys(const seen_info *info)
 {
     char items[UNIT_TEXT], room[UNIT_TEXT], rate[UNIT_TEXT];
-    printf("  keys      %s", show_keys(items, info));
+    printf("  keys      %s", show_keys(items, info, NULL));
     if (info->kind == SEEN_BITMAP)
         printf(" of the integers below %s\n",
                show_count(room, (double)info->bits));
@@ -95,13 +95,28 @@ static void print_keys(const seen_info *info)
                show_rate(rate, info->fpp));
 }
 
+static void print_form(seen_key_form form)
+{
+    const char *phrase = form_phrase(form);
+    printf("  key form  %s\n", phrase ? phrase : "not recorded");
+}
+
+static void json_form(struct json *j, seen_key_form form)
+{
+    const char *name = form_name(form);
+    if (name)
+        json_text(j, "key_form", name);
+    else
+        json_number(j, "key_form", NAN); /* null */
+}
+
 static void print_window(const seen_plan *plan)
 {
     char last[UNIT_TEXT];
     if (plan->kind != SEEN_WINDOW) return;
     printf("  window    ");
     if (plan->last)
-        printf("the last %s keys%s", show_count(last, (double)plan->last),
+        printf("the last %s%s", show_many(last, (double)plan->last, "key"),
                plan->window_ms ? ", " : "");
     if (plan->window_ms) printf("%.15g s", (double)plan->window_ms / 1000);
     printf(", in %u generations\n", plan->generations);
@@ -139,9 +154,10 @@ static void print_journal(const struct target *t)
     else if (!opened(t))
         printf("  journal   a writer is at work, or died\n");
     else
-        printf("  journal   %s keys: a writer is at work, or died; the next "
-               "one takes them over\n",
-               show_count(keys, (double)t->report.recovered_keys));
+        printf(
+            "  journal   %s: a writer is at work, or died; the next one takes "
+            "over\n",
+            show_many(keys, (double)t->report.recovered_keys, "change"));
 }
 
 static void print_list(const struct target *t)
@@ -151,8 +167,8 @@ static void print_list(const struct target *t)
         opened(t) ? seen_allowed(t->filter, &policy) : NULL;
     char keys[UNIT_TEXT];
     if (list)
-        printf("  list      %s keys that are %s in\n",
-               show_count(keys, (double)seen_allowlist_count(list)),
+        printf("  list      %s, %s in\n",
+               show_many(keys, (double)seen_allowlist_count(list), "key"),
                policy == SEEN_LISTED_NEVER ? "never" : "always");
 }
 
@@ -189,6 +205,7 @@ static void print_text(const struct target *t, const seen_info *info)
     }
     printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
     print_keys(info);
+    if (info->kind != SEEN_BITMAP) print_form(t->facts.key_form);
     print_window(&t->facts.plan);
     print_rate(t, info);
     print_hash(t, info);
@@ -249,6 +266,7 @@ static void print_json(struct json *j, const struct target *t,
     json_text(j, "kind", seen_kind_name(info->kind));
     json_number(j, "items", (double)info->items);
     json_number(j, "capacity", (double)info->capacity);
+    json_form(j, f->key_form);
     if (f->plan.kind == SEEN_WINDOW) {
         json_number(j, "last", (double)f->plan.last);
         json_number(j, "window_ms", (double)f->plan.window_ms);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "patience.h"
 #include "progress.h"
 #include "units.h"
 #include "users.h"
@@ -78,10 +79,12 @@ static void open_store(const char *name)
 {
     write_users(&users, name, true);
     if (!opt.quiet && !opt.json) note_opening(&users);
+    if (!opt.quiet && !opt.json) note_ahead();
 }
 
 static void close_store(void)
 {
+    count_evicted(&users);
     close_users(&users);
 }
 
@@ -92,7 +95,7 @@ static void mark_events(const char *store)
     open_flow(NULL, 0, false, opt.quiet);
     open_store(store);
     run_flow(&(struct flow){.ask = mark,
-                            .tell_odd = !opt.quiet && !opt.json,
+                            .tell = !opt.quiet && !opt.json,
                             .close = close_store,
                             .found = opt.count_new ? "new" : NULL,
                             .so_far = "marked",
@@ -128,30 +131,37 @@ static void report_json(FILE *to)
     json_bool(&j, "created", users.report.created);
     json_number(&j, "marks", (double)(tally.lines - refused));
     json_number(&j, "new", opt.count_new ? (double)tally.found : NAN);
+    json_evicted(&j, &users);
     json_number(&j, "damaged", (double)users.damaged);
     json_number(&j, "recovered_batches", (double)users.report.recovered_frames);
     json_number(&j, "seconds", seconds_running());
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
 static void report_text(void)
 {
     char marks[UNIT_TEXT], fresh[UNIT_TEXT];
-    note("%s: %s%s marks%s%s%s", users.name,
-         users.report.created ? "created; " : "",
-         show_count(marks, (double)(tally.lines - refused)),
+    note("%s: %s%s%s%s%s", users.name, users.report.created ? "created; " : "",
+         show_many(marks, (double)(tally.lines - refused), "mark"),
          opt.count_new ? ", " : "",
          opt.count_new ? show_count(fresh, (double)tally.found) : "",
          opt.count_new ? " of them new" : "");
+    note_evicted(&users);
 }
 
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
+    if (n == 2 && access(operands[1], F_OK) == 0)
+        fail("%s is taken for a user, though there is such a file, and ITEM is "
+             "missing: events come from stdin (seen mark %s < %s)",
+             operands[1], store, operands[1]);
     if (n == 2)
         fail("ITEM is missing: expected USER ITEM..., or neither of them and "
              "events on stdin");
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
+    if (opt.json) keep_warnings();
     if (n == 1) {
         mark_events(store);
     } else {
@@ -181,8 +191,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, policy_options,
-                                              time_options, key_options, NULL};
+static const struct option *const groups[] = {
+    options, wait_options, policy_options, time_options, key_options, NULL};
 
 const struct verb verb_mark = {
     .name = "mark",

@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
 #include "progress.h"
 #include "spec.h"
 #include "target.h"
@@ -21,6 +22,7 @@ static const struct option options[] = {
      "write the union here, maybe over one of them; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what came out, as JSON (with -o -: on stderr)"},
+    FORCE_ROW,
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
@@ -62,6 +64,11 @@ __attribute__((noreturn)) static void say_difference(const struct target *a,
         differ(a, b, "bits of a fingerprint", p->width, q->width);
     if (p->items != q->items)
         differ(a, b, "planned keys", (double)p->items, (double)q->items);
+    if (f->key_form && g->key_form && f->key_form != g->key_form)
+        fail("%s and %s differ in how their keys were made: %s against %s; the "
+             "same line would be two keys",
+             a->name, b->name, form_phrase(f->key_form),
+             form_phrase(g->key_form));
     if (f->keyed)
         fail("%s and %s have different secrets: only keyed filters with the "
              "same secret can be merged",
@@ -79,6 +86,21 @@ static void must_merge(const struct target *a, const struct target *b,
              "keys",
              b->name, seen_kind_name(b->facts.plan.kind));
     fail("%s: %s", b->name, seen_strerror(status));
+}
+
+/* What one of them says is not known of the union, if another does not say it. */
+static void compare_forms(const struct target *targets, size_t n)
+{
+    const struct target *said = NULL, *unsaid = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (targets[i].facts.key_form)
+            said = &targets[i];
+        else
+            unsaid = &targets[i];
+    if (said && unsaid)
+        warn("%s does not say how its keys were made, %s does (%s): the union "
+             "does not say it",
+             unsaid->name, said->name, form_phrase(said->facts.key_form));
 }
 
 /* ---- The union ---------------------------------------------------------- */
@@ -149,18 +171,19 @@ static void report_json(const seen_info *info, FILE *to, size_t n)
     json_number(&j, "fpp", info->fpp);
     json_number(&j, "fpp_now", info->fpp_now);
     json_number(&j, "bytes", (double)info->bytes);
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
 static void report_text(const seen_info *info, size_t n)
 {
     char items[UNIT_TEXT], rate[UNIT_TEXT], planned[UNIT_TEXT];
-    note("%s: %zu filters, about %s keys, rate %s", opt.output, n,
-         show_count(items, (double)info->items),
+    note("%s: %zu filters, about %s, rate %s", opt.output, n,
+         show_many(items, (double)info->items, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
     if (info->capacity && info->items > info->capacity)
-        note("%s: was planned for %s keys: build a larger one to keep the rate",
-             opt.output, show_count(planned, (double)info->capacity));
+        note("%s: was planned for %s: build a larger one to keep the rate",
+             opt.output, show_many(planned, (double)info->capacity, "key"));
 }
 
 static int run(char **operands, size_t n)
@@ -179,6 +202,11 @@ static int run(char **operands, size_t n)
         apart = apart || targets[i].facts.secret_apart;
         if (target_is(&targets[i], path)) was = &targets[i].facts;
     }
+    if (opt.json) keep_warnings();
+    compare_forms(targets, n);
+    /* Over one of them is fine: it is written beside and renamed, and holds all
+     * that was there. */
+    if (!was) may_replace_filter(path);
     start_work(opt.quiet);
     work_total(bytes, NULL);
     seen_filter *all = merge(targets, n);

@@ -5,6 +5,7 @@
 #include "input.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
 #include "pack.h"
 #include "plot.h"
 #include "spec.h"
@@ -38,6 +39,7 @@ static const struct option options[] = {
     {0, "fleet", "WISH", OPTION_TEXT, &opt.fleet,
      "servers for exposure sets instead, from users=100M,items=300 and, if you "
      "like, candidates=200,qps=1000,memory=16G,replicas=1"},
+    FORCE_ROW,
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -165,7 +167,7 @@ static void print_wish(const struct row *row)
         return;
     }
     if (row->plan.last) printf("the last ");
-    printf("%s keys at %s", show_count(items, (double)row->plan.items),
+    printf("%s at %s", show_many(items, (double)row->plan.items, "key"),
            show_rate(rate, p));
     printf(
         "   (least possible %.2f bits a key; an ideal Bloom filter %.3f)\n\n",
@@ -414,6 +416,7 @@ static int run(char **operands, size_t n)
     if (n > 0)
         fail("%s: plan takes options only; try -n 1e6 -p 1%%", operands[0]);
     check_key_format();
+    may_replace_svg(opt.plot);
     if (opt.fleet) {
         if (wish_given() || key_format.type || opt.plot)
             fail("--fleet plans servers, not a filter: it goes with --json "

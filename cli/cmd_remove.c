@@ -3,6 +3,8 @@
 #include "foreign.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
+#include "patience.h"
 #include "progress.h"
 #include "remote.h"
 #include "spec.h"
@@ -79,14 +81,15 @@ static void report_json(void)
     json_number(&j, "absent", (double)absent());
     json_number(&j, "recovered", (double)target.report.recovered_keys);
     json_number(&j, "seconds", seconds_running());
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
 static void report_text(void)
 {
     char removed[UNIT_TEXT], missed[UNIT_TEXT];
-    note("%s: %s keys removed, %s were not there", target.name,
-         show_count(removed, (double)tally.found),
+    note("%s: %s removed, %s not there", target.name,
+         show_many(removed, (double)tally.found, "key"),
          show_count(missed, (double)absent()));
 }
 
@@ -95,14 +98,17 @@ static int run(char **operands, size_t n)
     const char *name = target_operand(operands, n);
     if (strcmp(name, "-") == 0)
         fail("stdin can only be read: expected a filter file");
+    output_is_no_input(name, operands + 1, n - 1);
     open_flow(operands + 1, n - 1, false, opt.quiet);
     if (!find_target(&target, name)) target_missing(&target);
     must_forget();
     check_key_format();
+    if (opt.json) keep_warnings();
+    compare_keys(&target);
     write_target(&target, SEEN_STORE_DURABLE, NULL);
     if (!opt.quiet && !opt.json) note_recovery(&target);
     run_flow(&(struct flow){.ask = remove_them,
-                            .tell_odd = !opt.quiet && !opt.json,
+                            .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "removed",
                             .so_far = "removed",
@@ -126,7 +132,7 @@ static const char *const examples[] = {
 };
 
 static const struct option *const groups[] = {
-    options, secret_options, key_options, dialect_options, NULL};
+    options, wait_options, secret_options, key_options, dialect_options, NULL};
 
 const struct verb verb_remove = {
     .name = "remove",

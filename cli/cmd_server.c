@@ -6,9 +6,11 @@
  * ctrl-C reaches only us, and we tell them to stop; if we are killed, the system
  * tells them.
  *
- *     DIR/secret            of the exposure sets, made if it is not there
+ *     DIR/secret            of the exposure sets, made if it is not there, unless
+ *                           --secret-file names another
  *     DIR/unfinished        while a cluster is being made
- *     DIR/PORT/             data, log and configuration of the node at PORT
+ *     DIR/PORT/             data and log of the node at PORT
+ *     DIR/PORT/server.conf  its configuration: server_conf.h
  */
 #define _GNU_SOURCE /* realpath, asprintf */
 
@@ -16,7 +18,9 @@
 #include "options.h"
 #include "output.h"
 #include "secret.h"
+#include "server_conf.h"
 #include "spec.h"
+#include "users.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,18 +48,28 @@
 
 static struct {
     uint64_t port, cluster;
-    const char *dir, *module, *server;
+    const char *dir, *module, *server, *bind, *policy, *config;
     bool always, quiet;
 } opt;
 
 static const struct option options[] = {
-    {0, "port", "P", OPTION_COUNT, &opt.port, "listen at 127.0.0.1:P (6379)"},
+    {0, "port", "P", OPTION_COUNT, &opt.port, "listen at port P (6379)"},
+    {0, "bind", "ADDRESS", OPTION_TEXT, &opt.bind,
+     "listen at ADDRESS, or several with commas (127.0.0.1)"},
     {0, "dir", "DIR", OPTION_TEXT, &opt.dir,
-     "keep data, logs and the secret in DIR (seen-server)"},
+     "keep data, logs, configuration and the secret in DIR (seen-server)"},
+    {0, "policy", "P", OPTION_TEXT, &opt.policy,
+     "default policy of exposure sets: items=1000,generations=5,fpp=0.001,"
+     "ttl=5d; kept for later starts"},
+    {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
+     "secret of the exposure sets (DIR/secret)"},
+    {0, "config", "FILE", OPTION_TEXT, &opt.config,
+     "more directives of redis.conf; kept for later starts"},
     {0, "cluster", "N", OPTION_COUNT, &opt.cluster,
      "N primaries and N replicas, at P and the ports behind it; 3 or more"},
     {0, "always", NULL, OPTION_FLAG, &opt.always,
-     "sync every write to disk before it is acknowledged"},
+     "sync every write to disk before it is acknowledged; kept for later "
+     "starts"},
     {0, "server", "FILE", OPTION_TEXT, &opt.server,
      "the server (valkey-server or redis-server)"},
     {0, "module", "FILE", OPTION_TEXT, &opt.module, "the module (seen.so)"},
@@ -65,8 +79,8 @@ static const struct option options[] = {
 
 static struct node {
     unsigned port;
-    pid_t pid; /* 0: not running */
-    char *dir; /* its own */
+    pid_t pid;        /* 0: not running */
+    char *dir, *conf; /* its own */
 } nodes[MOST_NODES];
 
 static size_t count;
@@ -164,17 +178,73 @@ static char *make_dir(const char *path)
 
 /* ---- Ports -------------------------------------------------------------- */
 
+/* The first address of --bind, where we reach the nodes; of all addresses of the
+ * machine, its loopback. */
+static struct {
+    char text[INET6_ADDRSTRLEN];
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at;
+    bool v6;
+} host;
+
+static bool set_host(const char *text)
+{
+    memset(&host, 0, sizeof host);
+    host.v6 = strchr(text, ':') != NULL;
+    host.at.any.sa_family = host.v6 ? AF_INET6 : AF_INET;
+    void *to =
+        host.v6 ? (void *)&host.at.v6.sin6_addr : (void *)&host.at.v4.sin_addr;
+    if (inet_pton(host.at.any.sa_family, text, to) != 1) return false;
+    if (host.v6 && IN6_IS_ADDR_UNSPECIFIED(&host.at.v6.sin6_addr))
+        host.at.v6.sin6_addr = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
+    else if (!host.v6 && host.at.v4.sin_addr.s_addr == htonl(INADDR_ANY))
+        host.at.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return inet_ntop(host.at.any.sa_family, to, host.text, sizeof host.text);
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+/* The addresses of --bind, separated by spaces, as the server has them; the first is
+ * our host. *others: some are for other machines. */
+static char *read_bind(bool *others)
+{
+    char *list = text_of("%s", opt.bind ? opt.bind : "127.0.0.1");
+    for (char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
+        comma = strchr(at, ',');
+        if (comma) *comma = '\0';
+        if (!set_host(at))
+            fail("--bind %s: expected IP addresses separated by commas, for "
+                 "example 127.0.0.1,10.0.0.5",
+                 opt.bind);
+        *others = *others || !is_loopback(at);
+        if (comma) *comma = ' ';
+    }
+    char *first = text_of("%.*s", (int)strcspn(list, " "), list);
+    set_host(first);
+    free(first);
+    return list;
+}
+
 /* A socket that listens at a port, or one that is connected to it; -1. */
 static int socket_at(unsigned port, bool connected)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)port),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t len = host.v6 ? sizeof host.at.v6 : sizeof host.at.v4;
+    int one = 1;
+    int fd = socket(host.at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) fail("socket: %s", strerror(errno));
+    if (host.v6)
+        host.at.v6.sin6_port = htons((uint16_t)port);
+    else
+        host.at.v4.sin_port = htons((uint16_t)port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if ((connected ? connect(fd, (struct sockaddr *)&a, sizeof a)
-                   : bind(fd, (struct sockaddr *)&a, sizeof a)) == 0)
+    if ((connected ? connect(fd, &host.at.any, len)
+                   : bind(fd, &host.at.any, len)) == 0)
         return fd;
     close(fd);
     return -1;
@@ -239,9 +309,9 @@ static void check_ports(void)
              opt.port, last + 1 - count);
     for (size_t i = 0; i < count; i++)
         if (!try_port(nodes[i].port, false))
-            fail("port %u is in use, or not ours to take: choose another with "
-                 "--port",
-                 nodes[i].port);
+            fail("%s port %u is in use, or not ours to take: choose another "
+                 "with --port",
+                 host.text, nodes[i].port);
 }
 
 /* ---- Nodes -------------------------------------------------------------- */
@@ -267,40 +337,39 @@ static void pause_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static void start(struct node *n, const char *server, const char *module,
-                  const char *secret)
+/* What the node is started with. */
+static struct conf_facts configure(struct node *n, const char *addresses,
+                                   const char *module, const char *include)
 {
     char *port = text_of("%u", n->port), *log = text_of("%s/log", n->dir);
-    char *argument = text_of("secret-file=%s", secret);
-    char *argv[] = {(char *)(uintptr_t)server,
-                    "--port",
-                    port,
-                    "--bind",
-                    "127.0.0.1",
-                    "--dir",
-                    n->dir,
-                    "--logfile",
-                    log,
-                    "--daemonize",
-                    "no",
-                    "--save",
-                    "",
-                    "--appendonly",
-                    "yes",
-                    "--appendfsync",
-                    opt.always ? "always" : "everysec",
-                    "--cluster-enabled",
-                    opt.cluster ? "yes" : "no",
-                    "--cluster-config-file",
-                    "nodes.conf",
-                    "--cluster-node-timeout",
-                    "2000",
-                    "--repl-diskless-sync-delay",
-                    "0",
-                    "--loadmodule",
-                    (char *)(uintptr_t)module,
-                    argument,
-                    NULL};
+    char *secret = text_of("secret-file=%s", wish.secret_file);
+    char *load = text_of("%s %s", conf_quote(module), conf_quote(secret));
+    struct directive ours[16] = {
+        {"port", port},
+        {"bind", addresses},
+        {"dir", conf_quote(n->dir)},
+        {"logfile", conf_quote(log)},
+        {"daemonize", "no"},
+        {"cluster-enabled", opt.cluster ? "yes" : "no"},
+        {"cluster-config-file", "nodes.conf"},
+        {"loadmodule", load},
+    };
+    const struct directive first[] = {{"save", "\"\""},
+                                      {"appendonly", "yes"},
+                                      {"appendfsync", "everysec"},
+                                      {"cluster-node-timeout", "2000"},
+                                      {"repl-diskless-sync-delay", "0"},
+                                      {NULL, NULL}};
+    size_t more = 8;
+    if (opt.always) ours[more++] = (struct directive){"appendfsync", "always"};
+    if (opt.policy)
+        ours[more++] = (struct directive){"seen.policy", opt.policy};
+    return conf_write(n->conf, include, ours, first);
+}
+
+static void start(struct node *n, const char *server)
+{
+    char *argv[] = {(char *)(uintptr_t)server, n->conf, NULL};
     n->pid = fork();
     if (n->pid < 0) fail("fork: %s", strerror(errno));
     if (n->pid == 0) {
@@ -309,6 +378,7 @@ static void start(struct node *n, const char *server, const char *module,
         prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
         signal(SIGPIPE, SIG_DFL);
+        umask(077); /* CONFIG REWRITE makes a new file, which has passwords */
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDIN_FILENO);
         dup2(null, STDOUT_FILENO);
@@ -317,9 +387,6 @@ static void start(struct node *n, const char *server, const char *module,
                 strerror(errno));
         _exit(127);
     }
-    free(port);
-    free(log);
-    free(argument);
 }
 
 /* Those that have ended are not running any more. */
@@ -453,7 +520,7 @@ static void create_cluster(const char *client)
     argv[n++] = "--cluster";
     argv[n++] = "create";
     for (size_t i = 0; i < count; i++)
-        argv[n++] = text_of("127.0.0.1:%u", nodes[i].port);
+        argv[n++] = text_of("%s:%u", host.text, nodes[i].port);
     argv[n++] = "--cluster-replicas";
     argv[n++] = "1";
     argv[n++] = "--cluster-yes";
@@ -499,27 +566,60 @@ static void make_cluster(const char *client)
     if (!stopping) wait_cluster();
 }
 
+/* ---- Policies ----------------------------------------------------------- */
+
+/* The default of a node, as the module shows it; "": it does not tell. */
+static void ask_policy(const struct node *n, char *text, size_t cap)
+{
+    do {
+        ask_node(n->port, "SEEN.POLICY default\r\n", "\n", text, cap);
+        if (strncmp(text, "-LOADING", 8) != 0) break;
+        pause_ms(50);
+    } while (!stopping && reap() == count);
+    if (*text == '+')
+        memmove(text, text + 1, strlen(text));
+    else
+        *text = '\0';
+    text[strcspn(text, "\r\n")] = '\0';
+}
+
+/* --policy is configuration, and data count more: then say so. */
+static void note_policy(const char *wanted)
+{
+    char text[256];
+    for (size_t i = 0; opt.policy && i < count && !stopping; i++) {
+        ask_policy(&nodes[i], text, sizeof text);
+        if (!*text || strcmp(text, wanted) == 0) continue;
+        note("--policy does not count yet: SEEN.POLICY has set the default, "
+             "to %s; `SEEN.POLICY default RESET` takes that back",
+             text);
+        return;
+    }
+}
+
 /* ---- The verb ----------------------------------------------------------- */
 
-static void say_how(void)
+static void say_how(bool always)
 {
     if (opt.quiet) return;
-    printf("%s at 127.0.0.1:%u", opt.cluster ? "cluster" : "server",
-           nodes[0].port);
+    bool plain = strcmp(host.text, "127.0.0.1") == 0;
+    char *cli = text_of("redis-cli %s%s%s%s-p %u", opt.cluster ? "-c " : "",
+                        plain ? "" : "-h ", plain ? "" : host.text,
+                        plain ? "" : " ", nodes[0].port);
+    char *at = text_of(host.v6 ? "[%s]:%u" : "%s:%u", host.text, nodes[0].port);
+    printf("%s at %s", opt.cluster ? "cluster" : "server", at);
     if (count > 1) printf(" to %u", nodes[count - 1].port);
     printf(", data in %s\n", opt.dir);
-    printf("  redis-cli %s-p %u BF.ADD filter item\n", opt.cluster ? "-c " : "",
-           nodes[0].port);
-    printf(
-        "  redis-cli %s-p %u SEEN.TAKE seen:user COUNT 2 post1 post2 post3\n",
-        opt.cluster ? "-c " : "", nodes[0].port);
-    printf("  seen take 'redis://127.0.0.1:%u' user -n 2 posts.txt\n",
-           nodes[0].port);
+    printf("  %s BF.ADD filter item\n", cli);
+    printf("  %s SEEN.TAKE seen:user COUNT 2 post1 post2 post3\n", cli);
+    printf("  seen take 'redis://%s' user -n 2 posts.txt\n", at);
     printf("%s; ctrl-C stops it.\n",
-           opt.always ? "Every write is on disk before it is acknowledged"
-                      : "A crash of the machine may lose the last second of "
-                        "writes (--always: none)");
+           always ? "Every write is on disk before it is acknowledged"
+                  : "A crash of the machine may lose the last second of "
+                    "writes (--always: none)");
     finish_output();
+    free(cli);
+    free(at);
 }
 
 /* Until we are told to stop, or all have ended. A cluster lives on without one
@@ -538,6 +638,60 @@ static void watch(void)
     }
 }
 
+/* Directories of the nodes. true: one has run before. */
+static bool make_nodes(void)
+{
+    bool again = false;
+    for (size_t i = 0; i < count; i++) {
+        char *dir = text_of("%s/%u", opt.dir, nodes[i].port);
+        nodes[i].dir = make_dir(dir);
+        nodes[i].conf = text_of("%s/server.conf", nodes[i].dir);
+        again = again || access(nodes[i].conf, F_OK) == 0;
+        free(dir);
+    }
+    return again;
+}
+
+/* The secret of the exposure sets. Users who were marked under one cannot be read
+ * under another, and the AOF would not always show it: so none is made where there
+ * was one, and two that differ are a mistake. */
+static void find_secret(bool again)
+{
+    uint8_t ours[16];
+    const char *given = wish.secret_file;
+    char *own = text_of("%s/secret", opt.dir);
+    bool there = access(own, F_OK) == 0;
+    if (again && !there && !given)
+        fail("%s: the secret of its users is not there: name it with "
+             "--secret-file",
+             opt.dir);
+    if (given) {
+        memcpy(ours, given_secret(), sizeof ours);
+        wish.secret_file = own;
+        if (there && memcmp(given_secret(), ours, sizeof ours) != 0)
+            fail("--secret-file %s: %s is another secret, and users marked "
+                 "under that cannot be read under this one: leave out "
+                 "--secret-file, or choose another --dir",
+                 given, own);
+        wish.secret_file = realpath(given, NULL);
+        if (!wish.secret_file) fail("%s: %s", given, strerror(errno));
+        free(own);
+        return;
+    }
+    wish.secret_file = own;
+    wish.keyed = true;
+    new_secret();
+    keep_secret();
+}
+
+static void no_password(const char *path)
+{
+    if (opt.cluster)
+        fail("%s: requirepass: --cluster makes nodes without a password: leave "
+             "it out",
+             path);
+}
+
 static int run(char **operands, size_t n)
 {
     if (n > 0) fail("%s: expected options only", operands[0]);
@@ -552,23 +706,35 @@ static int run(char **operands, size_t n)
         nodes[i].port = (unsigned)(opt.port + i);
     const char *server = find_server(), *module = find_module();
     const char *client = opt.cluster ? find_client() : NULL;
+    bool others = false;
+    char *addresses = read_bind(&others);
+    char policy[POLICY_TEXT] = "";
+    if (opt.policy) opt.policy = server_policy(opt.policy, policy);
+    bool password = false;
+    const char *include =
+        opt.config ? conf_check_own(opt.config, &password) : NULL;
+    if (password) no_password(opt.config);
     check_ports();
 
     opt.dir = make_dir(opt.dir ? opt.dir : "seen-server");
-    wish.secret_file = text_of("%s/secret", opt.dir);
-    wish.keyed = true;
-    new_secret();
-    keep_secret();
+    bool again = make_nodes();
+    find_secret(again);
     heed();
+    struct conf_facts facts = {.there = false};
     for (size_t i = 0; i < count; i++) {
-        char *dir = text_of("%s/%u", opt.dir, nodes[i].port);
-        nodes[i].dir = make_dir(dir);
-        free(dir);
-        start(&nodes[i], server, module, wish.secret_file);
+        facts = configure(&nodes[i], addresses, module, include);
+        if (facts.password) no_password(nodes[i].conf);
     }
+    free(addresses);
+    if (others && !facts.password)
+        note("no requirepass: clients of other machines are refused (protected "
+             "mode) until --config FILE has one");
+    for (size_t i = 0; i < count; i++)
+        start(&nodes[i], server);
     wait_up();
     if (opt.cluster && !stopping) make_cluster(client);
-    if (!stopping) say_how();
+    note_policy(policy);
+    if (!stopping) say_how(facts.always);
     watch();
     bool died = !stopping;
     stop_all();
@@ -581,6 +747,8 @@ static const char *const examples[] = {
     "a server at 127.0.0.1:6379, data in ./seen-server",
     "seen server --port 7000 --dir /srv/seen --always",
     "every write on disk before it is acknowledged",
+    "seen server --port 7000 --policy items=500,ttl=30d",
+    "marks of 30 days count, 500 of each 6 days",
     "seen server --cluster 3 --port 7000",
     "three primaries and three replicas, to try what a cluster does",
     NULL,
@@ -592,12 +760,14 @@ const struct verb verb_server = {
     .name = "server",
     .summary = "run the machine's Redis or Valkey with our module",
     .operands = "",
-    .text = "Starts valkey-server or redis-server with seen.so, which brings "
-            "BF.*,\n"
-            "CF.* and SEEN.*, listening on this machine only; says how to "
-            "connect,\n"
-            "and runs until it is told to stop. Data and the secret of the\n"
-            "exposure sets stay in the directory, for the next time.",
+    .text =
+        "Starts valkey-server or redis-server with seen.so, which brings "
+        "BF.*,\n"
+        "CF.* and SEEN.*, listening on this machine only; says how to "
+        "connect,\n"
+        "and runs until it is told to stop. Data, the secret of the exposure\n"
+        "sets and what CONFIG REWRITE writes stay in the directory, for the\n"
+        "next time.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -2,15 +2,18 @@
  * store. */
 #include "options.h"
 #include "output.h"
+#include "patience.h"
 #include "progress.h"
 #include "units.h"
 #include "users.h"
 
 static struct {
-    bool quiet, json;
+    bool quiet, json, force;
 } opt;
 
 static const struct option options[] = {
+    {0, "force", NULL, OPTION_FLAG, &opt.force,
+     "by the clock as it is, or by a time to come"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -28,8 +31,9 @@ static void report(const char *name, uint64_t removed, uint64_t left)
         json_number(&j, "seconds", seconds_running());
         json_close(&j, '}');
     } else if (!opt.quiet) {
-        note("%s: %s users removed, %s left", name,
-             show_count(a, (double)removed), show_count(b, (double)left));
+        note("%s: %s removed, %s left", name,
+             show_many(a, (double)removed, "user"),
+             show_count(b, (double)left));
     }
 }
 
@@ -41,24 +45,51 @@ static const char *doing(struct users *users)
     char n[UNIT_TEXT];
     if (seen_users_stats_of(users->store, &stats) != SEEN_OK)
         return users->name;
-    snprintf(text, sizeof text, "%.60s, %s users", users->name,
-             show_short(n, (double)stats.users));
+    snprintf(text, sizeof text, "%.60s, %s", users->name,
+             show_about(n, (double)stats.users, "user"));
     return text;
+}
+
+/* Removing users is for good: not by a time that has not come, nor by a clock
+ * that has just leapt. 0: the store knows how far it is believed. */
+static uint64_t sweep_time(void)
+{
+    char ahead[UNIT_TEXT];
+    if (users_ahead() && !opt.force)
+        fail("--at is %s ahead of this machine's clock: users would be removed "
+             "before their items have aged out; --force does it",
+             show_age(ahead, users_ahead()));
+    return users_at_given() || opt.force ? users_now() : 0;
+}
+
+static void note_clock(const struct users *users, uint64_t now)
+{
+    char ahead[UNIT_TEXT];
+    seen_users_stats stats;
+    const bool tells = !opt.quiet && !opt.json;
+    if (tells) note_opening(users);
+    if (now || seen_users_stats_of(users->store, &stats) != SEEN_OK) return;
+    if (stats.clock_ahead && !(tells && stats.clock_leaps)) /* or just said */
+        note("%s: this machine's clock is %s ahead of what it was: users are "
+             "removed as of then; if it is right, add --force",
+             users->name, show_age(ahead, stats.clock_ahead));
 }
 
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
     if (n > 1) fail("%s: expected one STORE", operands[1]);
+    const uint64_t now = sweep_time();
     struct users users;
     start_work(opt.quiet);
     work_on(store);
     write_users(&users, store, false);
-    if (!opt.quiet && !opt.json) note_opening(&users);
+    heed_signals(NULL); /* long, and nothing is lost if it does not happen */
+    note_clock(&users, now);
     uint64_t removed;
     seen_users_stats stats;
     work_on(doing(&users));
-    seen_status s = seen_users_sweep(users.store, users_now(), &removed);
+    seen_status s = seen_users_sweep(users.store, now, &removed);
     if (s == SEEN_OK) s = seen_users_sync(users.store);
     if (s == SEEN_OK) s = seen_users_stats_of(users.store, &stats);
     if (s != SEEN_OK) users_failed(&users, s);
@@ -79,15 +110,21 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, time_options, NULL};
+static const struct option *const groups[] = {options, wait_options,
+                                              time_options, NULL};
 
 const struct verb verb_sweep = {
     .name = "sweep",
     .summary = "remove users whose items have all aged out",
     .operands = "STORE",
-    .text = "Aged out is what the policy's ttl says. Checkpoints remove such "
-            "users among\n"
-            "those that have changed; this looks at all of them.",
+    .text = "Aged out is what the policy's ttl says, by this machine's clock. "
+            "Checkpoints\n"
+            "remove such users by and by, a day later; this looks at all of "
+            "them. A\n"
+            "clock that has just leapt ahead by more than a day (or a store "
+            "that nobody\n"
+            "used for so long) is believed only with --force, or after a "
+            "day.",
     .examples = examples,
     .options = groups,
     .run = run,

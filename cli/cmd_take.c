@@ -7,11 +7,15 @@
 #include "candidates.h"
 #include "options.h"
 #include "output.h"
+#include "patience.h"
 
 static void open_store(struct users *u, const char *name)
 {
+    must_hold(name, candidate_wish.count);
     write_users(u, name, true);
-    if (!candidate_wish.quiet && !candidate_wish.json) note_opening(u);
+    if (candidate_wish.quiet || candidate_wish.json) return;
+    note_opening(u);
+    note_ahead();
 }
 
 static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
@@ -43,9 +47,9 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {candidate_options, policy_options,
-                                              tail_options,      time_options,
-                                              key_options,       NULL};
+static const struct option *const groups[] = {
+    candidate_options, wait_options, policy_options, tail_options, time_options,
+    key_options,       NULL};
 
 const struct verb verb_take = {
     .name = "take",

@@ -11,6 +11,8 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "overwrite.h"
+#include "patience.h"
 #include "progress.h"
 #include "secret.h"
 #include "spec.h"
@@ -101,10 +103,9 @@ static void announce(double n)
     double loss = expected_loss(n);
     snprintf(lost, sizeof lost, "%.2g", loss);
     if (loss >= 10) show_count(lost, round(loss));
-    note("filter of %s; of %s distinct lines expect to lose %s (rate %s when "
-         "full)",
-         show_size(size, (double)plan.bytes), show_count(items, n), lost,
-         show_rate(rate, plan.fpp));
+    note("filter of %s; of %s expect to lose %s (rate %s when full)",
+         show_size(size, (double)plan.bytes),
+         show_many(items, n, "distinct line"), lost, show_rate(rate, plan.fpp));
 }
 
 static bool bloom_wanted(void)
@@ -179,7 +180,12 @@ static void open_filter(void)
     must_be_file(&state);
     if (wish.secret_file && !opt.state)
         fail("--secret-file goes with --state, which keeps what it is for");
+    if (wait_given() && !opt.state)
+        fail("--wait goes with --state, which another program may have");
     check_key_format();
+    if (opt.json) keep_warnings();
+    record_keys(&spec);
+    if (exists) compare_keys(&state);
     if (opt.state)
         open_state(&spec, exists);
     else
@@ -238,6 +244,7 @@ static size_t ask(struct job *job)
 /* ---- The end ------------------------------------------------------------ */
 
 static double rate_now;
+static seen_info window; /* at the end, if the state is one */
 
 static uint64_t printed(void)
 {
@@ -271,13 +278,14 @@ static void close_filter(void)
         seen_info_of(filter ? filter : state.filter, &info);
         rate_now = info.fpp_now;
     }
+    if (plan.kind == SEEN_WINDOW) seen_info_of(state.filter, &window);
     if (opt.state) close_target(&state);
     seen_free(filter);
 }
 
 static double lost(void)
 {
-    if (overfull()) return NAN;
+    if (overfull() || is_crowded(plan.last, &window)) return NAN;
     if (plan.kind == SEEN_WINDOW)
         return plan.fpp * (double)kept(); /* at most */
     return expected_loss((double)(known + kept())) -
@@ -317,6 +325,7 @@ static void report_json(FILE *to, double seconds)
         json_number(&j, "known_before", (double)known);
         json_number(&j, "recovered", (double)state.report.recovered_keys);
     }
+    json_warnings(&j);
     json_close(&j, '}');
 }
 
@@ -326,13 +335,13 @@ static void report_text(double seconds)
     char bytes[UNIT_TEXT], speed[UNIT_TEXT], memory[UNIT_TEXT];
     char loss[UNIT_TEXT] = "unknown";
     double read = (double)flow_bytes();
-    if (!overfull()) snprintf(loss, sizeof loss, "%.2g lines", lost());
-    note("%s lines, %s unique, %s repeats; %s in %.2f s, %s/s; peak memory "
-         "%s; expected to be lost: %s",
-         show_count(lines, (double)tally.lines),
+    if (!isnan(lost())) snprintf(loss, sizeof loss, "%.2g lines", lost());
+    note("%s, %s unique, %s; %s in %.2f s, %s/s; peak memory %s; expected to "
+         "be lost: %s",
+         show_many(lines, (double)tally.lines, "line"),
          show_count(unique, (double)kept()),
-         show_count(repeats, (double)tally.found), show_size(bytes, read),
-         seconds, show_size(speed, read / seconds),
+         show_many(repeats, (double)tally.found, "repeat"),
+         show_size(bytes, read), seconds, show_size(speed, read / seconds),
          show_size(memory, peak_memory()), loss);
 }
 
@@ -350,10 +359,10 @@ static void warn_overfull(void)
 static void run_lines(void)
 {
     run_flow(&(struct flow){.prepare = opt.state ? NULL : prepare,
-                            .tell_odd = !opt.quiet && !opt.json,
+                            .tell = !opt.quiet && !opt.json,
                             .ask = opt.state ? ask_state : ask,
                             .close = opt.state ? close_filter : NULL,
-                            .found = "repeats",
+                            .found = "repeated",
                             .more_status = say_loss,
                             .silent = opt.count,
                             .wanted = opt.repeats,
@@ -364,12 +373,14 @@ static void run_lines(void)
 static int run(char **operands, size_t n)
 {
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    if (opt.state) output_is_no_input(opt.state, operands, n);
     open_flow(operands, n, opt.line_buffered, opt.quiet);
     open_filter();
     run_lines();
     if (!opt.state) close_filter();
 
     double seconds = seconds_running();
+    if (is_crowded(plan.last, &window)) warn_crowded(opt.state, &window);
     if (opt.count && opt.json)
         report_json(stdout, seconds);
     else if (opt.count)
@@ -395,28 +406,30 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct option *const groups[] = {options, secret_options,
-                                              key_options, NULL};
+static const struct option *const groups[] = {
+    options, wait_options, secret_options, key_options, NULL};
 
 const struct verb verb_uniq = {
     .name = "uniq",
     .summary = "copy lines, drop those seen before",
     .operands = "[INPUT...]",
-    .text = "Prints each line the first time it comes; the order stays. "
-            "Without -p,\n"
-            "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
-            "20 bytes\n"
-            "each, no wrong drop to be expected below a billion lines). With "
-            "them it\n"
-            "uses a Bloom filter: less memory, and a known small number of "
-            "lines lost,\n"
-            "which it tells you beforehand. With -p alone the filter grows and "
-            "keeps\n"
-            "the rate however many lines come; -n makes it smaller and "
-            "faster. With\n"
-            "--state FILE it goes on where the last run ended: what was "
-            "printed once is\n"
-            "not printed again. Inputs may be compressed with gzip or zstd.",
+    .text =
+        "Prints each line the first time it comes; the order stays. "
+        "Without -p,\n"
+        "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
+        "20 bytes\n"
+        "each, no wrong drop to be expected below a billion lines). With "
+        "them it\n"
+        "uses a Bloom filter: less memory, and a known small number of "
+        "lines lost,\n"
+        "which it tells you beforehand. With -p alone the filter grows and "
+        "keeps\n"
+        "the rate however many lines come; -n makes it smaller and "
+        "faster. With\n"
+        "--state FILE it goes on where the last run ended: what was "
+        "printed once is\n"
+        "not printed again. Inputs may be compressed with gzip, zstd, xz or "
+        "bzip2.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -67,8 +67,8 @@ static void print_text(const struct verdict *v)
     if (!v->good)
         printf("%s: BAD: %s\n", v->name, v->report.problem);
     else if (!opt.quiet && v->report.recovered)
-        printf("%s: good, with a journal of %s keys\n", v->name,
-               show_count(keys, (double)v->report.recovered_keys));
+        printf("%s: good, with a journal of %s\n", v->name,
+               show_many(keys, (double)v->report.recovered_keys, "change"));
     else if (!opt.quiet)
         printf("%s: good\n", v->name);
 }

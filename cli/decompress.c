@@ -18,9 +18,9 @@
  * nothing to do sleeps. The thread moves `made` after every step and before
  * every read(): what has been decompressed never waits for more input.
  *
- * A step is one call of zlib or zstd. Both say at the end of a member or frame
- * that it is complete; the end of the file is welcome then and at no other
- * time.
+ * A step is one call of a library. All of them say at the end of a member, frame
+ * or stream that it is complete; the end of the file is welcome then and at no
+ * other time.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -39,23 +39,27 @@
 #include <unistd.h>
 
 #ifdef SEEN_WITH_COMPRESSION
+#include <bzlib.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 #endif
 
 /* Measured with `seen uniq urls.gz`, 200 MB of lines: rings of 256 KiB to 1 MiB
  * and steps of 64 to 256 KiB are equally fast. */
+#ifndef RING /* a fuzzer goes round in smaller ones */
 #define RING ((size_t)512 * 1024)
 #define STEP ((size_t)64 * 1024) /* decompressed at once, at most */
-#define IN   ((size_t)64 * 1024) /* read at once */
+#endif
+#define IN ((size_t)64 * 1024) /* read at once */
 
 struct codec {
     const char *name;
     void (*start)(struct stream *s);
 
     /* Decompresses some of `in` to `to` and says how much came out; complains
-     * about what it cannot read. Never called at the end of a member or frame
-     * without further input. */
+     * about what it cannot read. Never called at the end of a member, frame or
+     * stream without further input. */
     size_t (*step)(struct stream *s, uint8_t *to, size_t cap);
     void (*end)(struct stream *s);
 };
@@ -74,9 +78,13 @@ struct stream {
     bool complete;    /* the end of the file may come here */
 #ifdef SEEN_WITH_COMPRESSION
     z_stream gzip;
-    bool padding; /* only zeros may follow */
+    bz_stream bzip2;
+    bool padding; /* of these two: only zeros may follow */
     ZSTD_DCtx *zstd;
     size_t wish; /* bytes that zstd would like to be given next */
+    lzma_stream xz;
+    bool between;  /* two streams of xz, or the last one and the end: */
+    uint8_t zeros; /* so many bytes of padding, modulo 4 */
 #endif
 
     /* Between the thread and the caller, under the lock. */
@@ -114,6 +122,17 @@ static ssize_t read_fd(struct stream *s, void *to, size_t cap)
 
 #ifdef SEEN_WITH_COMPRESSION
 
+/*
+ * A file may refer back as far as its window, which must be kept in memory.
+ * zstd(1) by itself never writes windows above 2^27 bytes, and the library
+ * refuses more unless told otherwise. `zstd --long=31` writes 2 GiB: read that
+ * too where there are addresses for it, and xz files that want as much. This is
+ * also the most that a malicious file can make us take. (A fuzzer sets less.)
+ */
+#ifndef WINDOW_LOG
+#define WINDOW_LOG (sizeof(void *) >= 8 ? 31 : 27)
+#endif
+
 static void use(struct stream *s, size_t len)
 {
     s->from += len;
@@ -121,22 +140,11 @@ static void use(struct stream *s, size_t len)
     *s->count += len;
 }
 
-/* ---- gzip --------------------------------------------------------------- */
-
-static void gzip_start(struct stream *s)
+/* Behind a member of gzip or a stream of bzip2: another one, which begins with
+ * this byte, or zeros up to the end, as tapes have it and gzip(1) accepts it. */
+static bool next_member(struct stream *s, uint8_t first)
 {
-    /* 15: any window; 16: with the header and checksum of gzip. */
-    if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) fail("out of memory");
-}
-
-/* Behind a member: another one, or zeros up to the end, as tapes have it and
- * gzip(1) accepts it. */
-static bool next_member(struct stream *s)
-{
-    if (s->in[s->from] == 0x1f && !s->padding) {
-        inflateReset(&s->gzip);
-        return true;
-    }
+    if (s->in[s->from] == first && !s->padding) return true;
     s->padding = true;
     size_t zeros = 0;
     while (s->from + zeros < s->len && s->in[s->from + zeros] == 0)
@@ -147,10 +155,21 @@ static bool next_member(struct stream *s)
     return false;
 }
 
+/* ---- gzip --------------------------------------------------------------- */
+
+static void gzip_start(struct stream *s)
+{
+    /* 15: any window; 16: with the header and checksum of gzip. */
+    if (inflateInit2(&s->gzip, 15 + 16) != Z_OK) fail("out of memory");
+}
+
 static size_t gzip_step(struct stream *s, uint8_t *to, size_t cap)
 {
     z_stream *z = &s->gzip;
-    if (s->complete && !next_member(s)) return 0;
+    if (s->complete) {
+        if (!next_member(s, 0x1f)) return 0;
+        inflateReset(z);
+    }
     z->next_in = s->in + s->from;
     z->avail_in = (uInt)(s->len - s->from);
     z->next_out = to;
@@ -171,16 +190,44 @@ static void gzip_end(struct stream *s)
 
 static const struct codec gzip = {"gzip", gzip_start, gzip_step, gzip_end};
 
-/* ---- zstd --------------------------------------------------------------- */
+/* ---- bzip2 -------------------------------------------------------------- */
 
-/*
- * A frame may refer back as far as its window, which must be kept in memory.
- * zstd(1) by itself never writes windows above 2^27 bytes, and the library
- * refuses more unless told otherwise. `zstd --long=31` writes 2 GiB: read that
- * too where there are addresses for it. This is also the most that a malicious
- * file can make us take.
- */
-#define WINDOW_LOG (sizeof(void *) >= 8 ? 31 : 27)
+static void bzip2_start(struct stream *s)
+{
+    if (BZ2_bzDecompressInit(&s->bzip2, 0, 0) != BZ_OK) fail("out of memory");
+}
+
+static void bzip2_end(struct stream *s)
+{
+    BZ2_bzDecompressEnd(&s->bzip2);
+}
+
+static size_t bzip2_step(struct stream *s, uint8_t *to, size_t cap)
+{
+    bz_stream *b = &s->bzip2;
+    if (s->complete) {
+        if (!next_member(s, 'B')) return 0;
+        bzip2_end(s);
+        bzip2_start(s);
+    }
+    b->next_in = (char *)s->in + s->from;
+    b->avail_in = (unsigned)(s->len - s->from);
+    b->next_out = (char *)to;
+    b->avail_out = (unsigned)cap;
+    int status = BZ2_bzDecompress(b);
+    use(s, s->len - s->from - b->avail_in);
+    s->complete = status == BZ_STREAM_END;
+    if (status == BZ_MEM_ERROR) fail("out of memory");
+    if (status != BZ_OK && status != BZ_STREAM_END)
+        complain(s, status == BZ_DATA_ERROR_MAGIC
+                        ? "expected the beginning of a block"
+                        : "damaged");
+    return cap - b->avail_out;
+}
+
+static const struct codec bzip2 = {"bzip2", bzip2_start, bzip2_step, bzip2_end};
+
+/* ---- zstd --------------------------------------------------------------- */
 
 #define BLOCK_HEADER 3 /* bytes */
 
@@ -217,9 +264,79 @@ static void zstd_end(struct stream *s)
 
 static const struct codec zstd = {"zstd", zstd_start, zstd_step, zstd_end};
 
-#else
+/* ---- xz ----------------------------------------------------------------- */
 
-/* ---- Built without zlib and zstd: still no lines of compressed bytes ----- */
+static const char *xz_problem(lzma_ret status)
+{
+    switch (status) {
+    case LZMA_MEMLIMIT_ERROR:
+        return "its dictionary takes more memory than is granted";
+    case LZMA_OPTIONS_ERROR:
+        return "uses a filter that this liblzma does not know";
+    case LZMA_UNSUPPORTED_CHECK:
+        return "has a checksum that this liblzma does not know";
+    case LZMA_FORMAT_ERROR:
+        return "expected the beginning of a stream";
+    default:
+        return "damaged";
+    }
+}
+
+static void xz_start(struct stream *s)
+{
+    const uint64_t most = ((uint64_t)1 << WINDOW_LOG) + (1 << 20);
+    if (lzma_stream_decoder(&s->xz, most, LZMA_TELL_UNSUPPORTED_CHECK) !=
+        LZMA_OK)
+        fail("out of memory");
+}
+
+/* Behind a stream: zeros, four or a multiple of that, another stream, the end. */
+static bool xz_next(struct stream *s)
+{
+    while (s->from < s->len && s->in[s->from] == 0) {
+        use(s, 1);
+        s->zeros = (s->zeros + 1) % 4;
+    }
+    s->complete = s->zeros == 0;
+    if (s->from == s->len) return false;
+    if (s->in[s->from] != 0xfd || !s->complete) {
+        complain(s, "expected another stream, zeros by fours or the end");
+        return false;
+    }
+    s->between = s->complete = false;
+    xz_start(s); /* again: liblzma reuses what it has */
+    return true;
+}
+
+static size_t xz_step(struct stream *s, uint8_t *to, size_t cap)
+{
+    lzma_stream *x = &s->xz;
+    if (s->between && !xz_next(s)) return 0;
+    x->next_in = s->in + s->from;
+    x->avail_in = s->len - s->from;
+    x->next_out = to;
+    x->avail_out = cap;
+    lzma_ret status = lzma_code(x, LZMA_RUN);
+    use(s, s->len - s->from - x->avail_in);
+    s->complete = s->between = status == LZMA_STREAM_END;
+    if (status == LZMA_MEM_ERROR) fail("out of memory");
+    /* LZMA_BUF_ERROR: just not enough input for anything to come out. */
+    if (status != LZMA_OK && status != LZMA_STREAM_END &&
+        status != LZMA_BUF_ERROR)
+        complain(s, xz_problem(status));
+    return cap - x->avail_out;
+}
+
+static void xz_end(struct stream *s)
+{
+    lzma_end(&s->xz);
+}
+
+static const struct codec xz = {"xz", xz_start, xz_step, xz_end};
+
+#endif
+
+/* ---- What is not read: still no lines of compressed bytes ----------------- */
 
 static void nothing(struct stream *s)
 {
@@ -230,39 +347,59 @@ static size_t refuse(struct stream *s, uint8_t *to, size_t cap)
 {
     (void)to, (void)cap;
     snprintf(s->error, sizeof s->error,
-             "is compressed with %s, which this build does not read",
+             "is compressed with %s, which this build does not read: "
+             "decompress it first",
              s->codec->name);
     return 0;
 }
 
-static const struct codec gzip = {"gzip", nothing, refuse, nothing};
-static const struct codec zstd = {"zstd", nothing, refuse, nothing};
+#define REFUSED(name)                                                          \
+    {                                                                          \
+        name, nothing, refuse, nothing                                         \
+    }
 
+static const struct codec lzw = REFUSED("compress"), lz4 = REFUSED("lz4"),
+                          sevenzip = REFUSED("7z"), zip = REFUSED("zip");
+
+#ifndef SEEN_WITH_COMPRESSION
+static const struct codec bzip2 = REFUSED("bzip2"), gzip = REFUSED("gzip"),
+                          xz = REFUSED("xz"), zstd = REFUSED("zstd");
 #endif
 
 /* ---- Recognition -------------------------------------------------------- */
 
 /*
  * Where more bytes could still make it one of these, sniffing waits for them.
- * No line waits with it: the magics differ in their first byte, and none has
- * the end of a line in it.
+ * No line waits with it: none of them has the end of a line in it. "BZh9" could
+ * be a word, so that bzip2 is told by the number of a block (pi), or of the end
+ * (its square root), behind it.
  */
 static const struct format {
     const struct codec *codec;
     size_t len;
-    uint8_t magic[STREAM_LEAST], mask[STREAM_LEAST];
+    uint8_t magic[STREAM_LEAST];
+    uint8_t free[STREAM_LEAST]; /* bits that may be anything */
 } formats[] = {
-    {&gzip, 2, {0x1f, 0x8b}, {0xff, 0xff}},
-    {&zstd, 4, {0x28, 0xb5, 0x2f, 0xfd}, {0xff, 0xff, 0xff, 0xff}},
+    /* clang-format off */
+    {&gzip, 2, {0x1f, 0x8b}, {0}},
+    {&zstd, 4, {0x28, 0xb5, 0x2f, 0xfd}, {0}},
     /* A frame to skip: pzstd begins with one. */
-    {&zstd, 4, {0x50, 0x2a, 0x4d, 0x18}, {0xf0, 0xff, 0xff, 0xff}},
+    {&zstd, 4, {0x50, 0x2a, 0x4d, 0x18}, {0x0f}},
+    {&xz, 6, {0xfd, '7', 'z', 'X', 'Z', 0}, {0}},
+    {&bzip2, 10, {'B', 'Z', 'h', '0', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59}, {[3] = 0x0f}},
+    {&bzip2, 10, {'B', 'Z', 'h', '0', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90}, {[3] = 0x0f}},
+    {&lzw, 2, {0x1f, 0x9d}, {0}},
+    {&lz4, 4, {0x04, 0x22, 0x4d, 0x18}, {0}},
+    {&zip, 4, {'P', 'K', 3, 4}, {0}},
+    {&sevenzip, 6, {'7', 'z', 0xbc, 0xaf, 0x27, 0x1c}, {0}},
+    /* clang-format on */
 };
 
 static bool begins_with(const uint8_t *bytes, size_t len,
                         const struct format *f)
 {
     for (size_t i = 0; i < len && i < f->len; i++)
-        if ((bytes[i] & f->mask[i]) != f->magic[i]) return false;
+        if ((bytes[i] ^ f->magic[i]) & ~f->free[i]) return false;
     return true;
 }
 

@@ -2,7 +2,7 @@
  * decompress.h - the bytes of a file, whatever they are packed in.
  *
  *     read()  ──►  stream  ──►  lines
- *                  plain, gzip or zstd, as the first bytes say
+ *                  plain, gzip, zstd, xz or bzip2, as the first bytes say
  *
  * Plain bytes go straight to where the caller wants them. Compressed ones are
  * decompressed ahead of the caller, in a thread of their own.
@@ -19,7 +19,7 @@
 struct stream;
 
 /* The first stream_read() needs room for as much as tells formats apart. */
-#define STREAM_LEAST 4
+#define STREAM_LEAST 10
 
 /* Of an open file, which stays the caller's. `*count` grows by the bytes of the
  * file (not of what is in it) that have been dealt with. */

@@ -184,23 +184,22 @@ static void print_nodes(const struct cost *c)
     printf("nodes     %-10s the larger of memory / (%s x %.0f%%) = %s\n",
            show_count(nodes, c->nodes), show_size(a, (double)fleet.memory),
            100 * MEMORY_USED, show_count(b, c->by_memory));
-    printf("                     and cores / %.0f%% = %s; with %s replica%s of "
-           "each: %s in all\n",
+    printf("                     and cores / %.0f%% = %s; with %s of each: "
+           "%s in all\n",
            100 * CORE_USED, show_count(a, c->by_cores),
-           show_count(b, (double)fleet.replicas),
-           fleet.replicas == 1 ? "" : "s",
+           show_many(b, (double)fleet.replicas, "replica"),
            show_count(d, c->nodes * (1 + (double)fleet.replicas)));
 }
 
 static void print_text(const struct cost *c)
 {
     char users[UNIT_TEXT], items[UNIT_TEXT], qps[UNIT_TEXT], n[UNIT_TEXT];
-    printf("%s users who have been shown %s items; %s requests/s, each 10 of "
-           "%s candidates\n\n",
-           show_short(users, (double)fleet.users),
-           show_count(items, (double)fleet.items),
+    printf("%s who have been shown %s; %s requests/s, each 10 of "
+           "%s\n\n",
+           show_about(users, (double)fleet.users, "user"),
+           show_many(items, (double)fleet.items, "item"),
            show_short(qps, (double)fleet.qps),
-           show_count(n, (double)fleet.candidates));
+           show_many(n, (double)fleet.candidates, "candidate"));
     print_memory(c);
     print_cpu("cpu", c->cores, CANDIDATE_US, "SEEN.TAKE");
     print_cpu("or", c->packed_cores, PACKED_US, "SEEN.TAKEP, packed ids");

@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "output.h"
+#include "overwrite.h"
 #include "progress.h"
 #include "units.h"
 
@@ -30,8 +31,8 @@ static void status(char *buf, size_t cap)
     double seconds = seconds_running();
     double bytes = (double)source_bytes(from);
     double total = (double)source_total(from);
-    size_t len = (size_t)snprintf(buf, cap, "%s lines",
-                                  show_short(lines, (double)tally.lines));
+    size_t len = (size_t)snprintf(
+        buf, cap, "%s", show_about(lines, (double)tally.lines, "line"));
     if (to && to->found)
         len +=
             (size_t)snprintf(buf + len, cap - len, ", %s %s",
@@ -47,6 +48,7 @@ static void status(char *buf, size_t cap)
 
 void open_flow(char **inputs, size_t n, bool hasty, bool quiet)
 {
+    output_is_no_input(NULL, inputs, n);
     source = open_source(inputs, n, hasty);
     start_progress(status, quiet);
 }
@@ -130,17 +132,25 @@ void acknowledge(size_t done)
     write_all(text, (size_t)len);
 }
 
+/* This thread is the one that asks, right now. */
+static _Thread_local bool is_asking;
+
 /* Lines already counted are never counted again, so a failure in the middle says
  * exactly where it happened. False: this is the last chunk that counts. */
 static bool ask(struct job *job)
 {
     struct chunk *c = &job->chunk;
-    size_t done = flow->ask(job), found = 0;
+    size_t found = 0;
+    is_asking = true;
+    size_t done = flow->ask(job);
+    is_asking = false;
     for (size_t i = 0; i < done; i++)
         found += job->answers[i];
     tally.lines += done;
     tally.found += found;
     tally.odd += c->odd;
+    tally.cr += c->cr;
+    tally.marked += c->marked;
     if (c->file != place.file) place.lines = 0;
     place.file = c->file;
     place.lines += done;
@@ -200,26 +210,42 @@ static void close_once(void)
     if (flow->close) flow->close();
 }
 
+/* "12 lines were added": they stay, whatever ends the program now. */
+#define KEPT_TEXT 64
+
+static const char *kept(char buf[KEPT_TEXT])
+{
+    char lines[UNIT_TEXT];
+    const double n = (double)tally.lines;
+    snprintf(buf, KEPT_TEXT, "%s %s %s", show_many(lines, n, "line"),
+             n == 1 ? "was" : "were", flow->so_far);
+    return buf;
+}
+
 /* Here, when all lines before it are out, an error ends the program. */
 static void stop_if_failed(const struct job *job)
 {
     const struct chunk *c = &job->chunk;
-    char text[BAD_LINE_TEXT];
+    char text[BAD_LINE_TEXT], text_kept[KEPT_TEXT];
     if (!c->bad && !*c->failure) return;
     end_progress();
     close_once();
+    if (!c->bad && flow->so_far)
+        fail("%s; until then, %s", c->failure, kept(text_kept));
     if (!c->bad) fail("%s", c->failure);
-    char before[64] = "";
+    char before[96] = "";
     if (flow->so_far && tally.lines > 0)
-        snprintf(before, sizeof before, "; the %llu lines before are %s",
-                 (unsigned long long)tally.lines, flow->so_far);
+        snprintf(before, sizeof before, "; before that, %s", kept(text_kept));
     fail("%s:%llu: %s: %s%s", c->file, (unsigned long long)job->bad_line,
          show_bad_line(c, text), c->bad, before);
 }
 
 static void finish(struct job *job)
 {
-    if (!flow->silent) write_lines(job->chunk.bytes, close_ranks(job));
+    if (flow->print)
+        flow->print(job);
+    else if (!flow->silent)
+        write_lines(job->chunk.bytes, close_ranks(job));
     stop_if_failed(job);
 }
 
@@ -398,26 +424,86 @@ static void stop(void)
         pthread_cond_wait(&belt.changed, &belt.lock);
     pthread_mutex_unlock(&belt.lock);
     close_once();
+    char text[KEPT_TEXT];
+    if (flow->so_far && flow->tell) note("stopped by a signal: %s", kept(text));
+}
+
+/* By the thread whose output nobody reads any more, or that has no room for it:
+ * what has been asked about counts, so it is put away first. Another thread may
+ * be asking; nobody begins to. */
+static void close_early(void)
+{
+    pthread_mutex_lock(&belt.lock);
+    belt.stopped = true;
+    while (belt.asking && !is_asking)
+        pthread_cond_wait(&belt.changed, &belt.lock);
+    pthread_mutex_unlock(&belt.lock);
+    end_progress();
+    close_once();
 }
 
 static void note_odd(void)
 {
     char odd[UNIT_TEXT], lines[UNIT_TEXT];
-    if (tally.odd == 0 || !flow->tell_odd) return;
-    note("%s of %s lines %s", show_count(odd, (double)tally.odd),
-         show_count(lines, (double)tally.lines), odd_lines());
+    const char *file;
+    size_t marks = source_marks(source, &file);
+    if (!flow->tell) return;
+    if (marks == 1)
+        note("%s: began with a byte order mark, which is no part of its first "
+             "line",
+             file);
+    if (marks > 1)
+        note(
+            "%s and %zu more began with a byte order mark, which is no part of "
+            "their first lines",
+            file, marks - 1);
+    if (tally.odd)
+        note("%s of %s %s %s", show_count(odd, (double)tally.odd),
+             show_many(lines, (double)tally.lines, "line"),
+             tally.odd == 1 ? "has" : "have", odd_lines());
+}
+
+/* Lines whose keys are not what they look like. */
+static void warn_odd(void)
+{
+    char odd[UNIT_TEXT], lines[UNIT_TEXT];
+    const char *encoding, *wide = source_wide(source, &encoding);
+    show_many(lines, (double)tally.lines, "line");
+    if (wide)
+        warn("%s: every other byte is NUL, as in UTF-16 without a byte order "
+             "mark: then convert it first, iconv -f %s -t UTF-8",
+             wide, encoding);
+    if (tally.cr)
+        warn("%s of %s %s in CR LF, as Windows writes them, and the CR is part "
+             "of %s: add --crlf to leave it out",
+             show_count(odd, (double)tally.cr), lines,
+             tally.cr == 1 ? "ends" : "end",
+             tally.cr == 1 ? "its key" : "their keys");
+    if (tally.marked)
+        warn("%s of %s %s with a byte order mark, from files that were put "
+             "together: it is part of %s",
+             show_count(odd, (double)tally.marked), lines,
+             tally.marked == 1 ? "begins" : "begin",
+             tally.marked == 1 ? "its key" : "their keys");
 }
 
 void run_flow(const struct flow *f)
 {
     flow = f;
     if (f->close) heed_signals(stop);
+    if (f->close && signal_came()) {
+        close_once();
+        await_end();
+    }
+    before_giving_up = f->close ? close_early : NULL;
     if (f->threads > 1)
         run_threads((size_t)f->threads);
     else
         run_alone();
     end_progress();
     note_odd();
+    warn_odd();
     close_once();
+    before_giving_up = NULL;
     if (counted) close_source(counted); /* the status line may have used it */
 }

@@ -42,6 +42,10 @@ struct flow {
      * then, except that output may be what failed. NULL: signals just kill. */
     void (*close)(void);
 
+    /* By one thread, in the order of the input: write what takes the place of
+     * the lines. NULL: the lines themselves, see `silent` and `wanted`. */
+    void (*print)(const struct job *job);
+
     const char *found; /* what lines with the answer true are called; NULL:
                           there are none */
     /* What the status line says besides, at any time, by the thread of
@@ -50,16 +54,17 @@ struct flow {
     /* What has become of the lines before one that is none; NULL: nothing that
      * lasts. */
     const char *so_far;
-    bool tell_odd; /* say how many lines are odd: odd_lines() */
-    bool silent;   /* print no lines */
-    bool wanted;   /* the answer of those to print */
+    bool tell;   /* notes are welcome: of odd_lines(), of a mark
+                    that a file began with, of a signal */
+    bool silent; /* print no lines */
+    bool wanted; /* the answer of those to print */
     bool line_buffered;
     uint64_t threads;
 };
 
 /* How far the flow is; the status line reads it at any time. */
 struct tally {
-    _Atomic uint64_t lines, found, odd;
+    _Atomic uint64_t lines, found, odd, cr, marked;
 };
 
 extern struct tally tally;

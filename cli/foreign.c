@@ -107,11 +107,49 @@ static void describe(struct target *t)
                                      .bytes = info.bytes}};
 }
 
+/* What redis-cli, echo and editors put behind the last byte. */
+#define TAKE_IT_OFF                                                            \
+    "take it off, for example redis-cli --raw GET KEY | head -c -1 > FILE"
+
+/* A newline, without which these bytes are a filter, too? */
+static bool newline_behind(const struct target *t, const seen_spec *spec)
+{
+    const char *bytes = t->bytes;
+    return t->len > 1 && bytes[t->len - 1] == '\n' &&
+           !seen_import_problem(t->dialect, spec, bytes, t->len - 1);
+}
+
+/* Where the length of a file is all that tells its bits, a newline makes another
+ * filter of it, and most keys are absent from that. */
+static void suspect_newline(const struct target *t, const seen_spec *spec)
+{
+    seen_dialect_facts facts;
+    seen_filter *shorter;
+    seen_info with, without;
+    seen_dialect_named(t->dialect, &facts);
+    if (facts.can & SEEN_CAN_SNIFF || !newline_behind(t, spec) ||
+        seen_import(&shorter, t->dialect, spec, t->bytes, t->len - 1) !=
+            SEEN_OK)
+        return;
+    seen_info_of(t->loaded, &with);
+    seen_info_of(shorter, &without);
+    seen_free(shorter);
+    if (with.bits != without.bits)
+        warn("%s: ends in a newline, which counts as a byte of the %s filter; "
+             "if "
+             "it was appended, all answers are wrong: " TAKE_IT_OFF,
+             t->name, t->dialect);
+}
+
 static void must_import(const struct target *t, const seen_spec *spec,
                         seen_status status)
 {
     if (status == SEEN_OK) return;
     if (status == SEEN_NOMEM) fail("%s: out of memory", t->name);
+    if (newline_behind(t, spec))
+        fail("%s: as %s: is one byte longer than the filter, a newline, which "
+             "redis-cli appends: " TAKE_IT_OFF,
+             t->name, t->dialect);
     const char *why = seen_import_problem(t->dialect, spec, t->bytes, t->len);
     if (!why) why = seen_strerror(status);
     fail("%s: as %s: %s", t->name, t->dialect, in_options(why, "--bits"));
@@ -141,6 +179,7 @@ bool find_foreign(struct target *t)
     if (status == SEEN_UNSUPPORTED)
         status = seen_import(&t->loaded, t->dialect, &spec, t->bytes, t->len);
     must_import(t, &spec, status);
+    suspect_newline(t, &spec);
     keys_for_dialect(t->dialect);
     describe(t);
     return true;

@@ -34,8 +34,12 @@ const struct option key_options[] = {
     HEADING("keys"),
     {'0', NULL, NULL, OPTION_FLAG, &key_format.nul,
      "lines end in NUL, not in newline"},
+    {0, "crlf", NULL, OPTION_FLAG, &key_format.crlf,
+     "lines may end in CR LF: the CR is no part of the key"},
     {'f', NULL, "FIELDS", OPTION_TEXT, &key_format.fields,
-     "the key is these fields of the line: 1,3-4 or 2-"},
+     "the key is these fields of the line, as cut prints them: 2,\n"
+     "or 1,3-4 with DELIM between them; a line without DELIM is\n"
+     "its own key"},
     {'t', NULL, "DELIM", OPTION_TEXT, &key_format.delim,
      "what separates fields (default: a tab)"},
     {'i', NULL, NULL, OPTION_FLAG, &key_format.fold,
@@ -52,11 +56,10 @@ struct range {
 };
 
 #define MAX_RANGES 64
-#define ANY_NUMBER ((size_t)1 << 40) /* of fields: more than a line has */
 
+/* Ascending, and with fields between them: join_ranges(). */
 static struct range ranges[MAX_RANGES];
 static size_t range_count;
-static size_t most_fields; /* that the ranges can select */
 
 static const char *parse_number(const char *text, size_t *out)
 {
@@ -68,6 +71,27 @@ static const char *parse_number(const char *text, size_t *out)
     }
     *out = value;
     return c;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Fields come in the order of the line, and each of them once. */
+static void join_ranges(void)
+{
+    size_t n = 1;
+    qsort(ranges, range_count, sizeof *ranges, by_start);
+    for (size_t i = 1; i < range_count; i++) {
+        struct range *last = &ranges[n - 1];
+        if (last->to < ranges[i].from - 1)
+            ranges[n++] = ranges[i];
+        else if (last->to < ranges[i].to)
+            last->to = ranges[i].to;
+    }
+    range_count = n;
 }
 
 /* "1,3-4,7-": a list as cut has it. */
@@ -97,12 +121,10 @@ static void parse_fields(const char *list)
         if (range_count == MAX_RANGES)
             fail("-f %s: more than %d ranges", list, MAX_RANGES);
         ranges[range_count++] = r;
-        size_t more =
-            r.to - r.from < ANY_NUMBER ? r.to - r.from + 1 : ANY_NUMBER;
-        most_fields += more;
-        if (!*c) return;
+        if (!*c) break;
         c++;
     }
+    join_ranges();
 }
 
 enum key_type {
@@ -141,41 +163,74 @@ void keys_for_dialect(const char *dialect)
 
 void keys_for_bitmap(void)
 {
-    const char *given = key_format.type     ? "--key-type"
-                        : key_format.fields ? "-f"
-                        : key_format.fold   ? "-i"
-                                            : NULL;
+    const char *given = key_format.type   ? "--key-type"
+                        : key_format.fold ? "-i"
+                                          : NULL;
     if (key_format.hex) return;
     if (given)
-        fail("keys of a bitmap are decimal numbers, the whole line: leave out "
-             "%s",
-             given);
+        fail("keys of a bitmap are decimal numbers: leave out %s", given);
     key_format.u64 = true;
 }
 
 void check_key_format(void)
 {
     if (key_format.type) parse_key_type(key_format.type);
-    if (key_type != KEY_BYTES &&
-        (key_format.u64 || key_format.fields || key_format.fold))
-        fail("--key-type %s takes the whole line: it goes with none of --u64, "
-             "-f and -i",
-             key_format.type);
+    if (key_type != KEY_BYTES && (key_format.u64 || key_format.fold))
+        fail("--key-type %s goes with neither --u64 nor -i", key_format.type);
     if (key_format.hex && (key_type == KEY_I32 || key_type == KEY_I64))
         fail("--key-type %s means decimal numbers: leave out --hex",
              key_format.type);
     if (key_format.hex && key_format.u64)
         fail("--hex and --u64 exclude each other");
-    if (key_format.hex + key_format.u64 &&
-        (key_format.fields || key_format.fold))
-        fail("--%s takes the whole line: it goes with neither -f nor -i",
+    if ((key_format.hex || key_format.u64) && key_format.fold)
+        fail("--%s reads digits, whose case means nothing: leave out -i",
              key_format.hex ? "hex" : "u64");
+    if (key_format.crlf && key_format.nul)
+        fail("-0: lines end in NUL: leave out --crlf");
     if (!*key_format.delim) fail("-t: expected at least one character");
     if (strcmp(key_format.delim, "\\t") == 0) key_format.delim = "\t";
     if (key_format.fields) parse_fields(key_format.fields);
 }
 
-/* Nothing is to be done to the text of a key. */
+/* ---- How keys were made -------------------------------------------------- */
+
+/* i64 are the same bytes as u64, as far as both have the number. Fields belong to
+ * the input: another list may have the same keys elsewhere in its lines. */
+seen_key_form key_form(void)
+{
+    static const seen_key_form of_type[] = {[KEY_UTF16] = SEEN_KEYS_UTF16,
+                                            [KEY_I32] = SEEN_KEYS_I32,
+                                            [KEY_I64] = SEEN_KEYS_U64};
+    if (key_type != KEY_BYTES) return of_type[key_type];
+    return key_format.hex    ? SEEN_KEYS_HEX
+           : key_format.u64  ? SEEN_KEYS_U64
+           : key_format.fold ? SEEN_KEYS_LOWER
+                             : SEEN_KEYS_TEXT;
+}
+
+static const struct {
+    const char *name, *phrase;
+} forms[] = {
+    [SEEN_KEYS_TEXT] = {"text", "lines as they are"},
+    [SEEN_KEYS_LOWER] = {"lower", "lines in lower case (-i)"},
+    [SEEN_KEYS_HEX] = {"hex", "the bytes of hex digits (--hex)"},
+    [SEEN_KEYS_U64] = {"u64", "integers of 8 bytes (--u64)"},
+    [SEEN_KEYS_I32] = {"i32", "integers of 4 bytes (--key-type i32)"},
+    [SEEN_KEYS_UTF16] = {"utf16", "lines in UTF-16 (--key-type utf16)"},
+};
+
+const char *form_name(seen_key_form form)
+{
+    return form < sizeof forms / sizeof *forms ? forms[form].name : NULL;
+}
+
+const char *form_phrase(seen_key_form form)
+{
+    return form < sizeof forms / sizeof *forms ? forms[form].phrase : NULL;
+}
+
+/* Nothing is to be done to the text of a key, except for what is cut off from its
+ * line: a user, a CR. */
 static bool keys_are_text(void)
 {
     return !key_format.hex && !key_format.u64 && !key_format.fold &&
@@ -293,41 +348,76 @@ static size_t to_utf16(const uint8_t *c, size_t len, uint8_t *to,
     return out;
 }
 
-/* Bytes of a key, in lower case with -i. */
-static void copy_folded(uint8_t *to, const char *from, size_t len)
+static size_t fold(seen_key text, uint8_t *to)
 {
-    for (size_t i = 0; i < len; i++) {
+    const char *from = text.data;
+    for (size_t i = 0; i < text.len; i++) {
         bool upper = from[i] >= 'A' && from[i] <= 'Z';
-        to[i] = (uint8_t)(from[i] + (key_format.fold && upper ? 'a' - 'A' : 0));
+        to[i] = (uint8_t)(from[i] + (upper ? 'a' - 'A' : 0));
     }
+    return text.len;
 }
 
-static bool selected(size_t field)
+/* A place in a line: a field, and where it begins. */
+struct walk {
+    const char *at, *end;
+    size_t field;
+};
+
+/* Where the field ends. */
+static const char *field_end(const struct walk *w)
 {
-    for (size_t i = 0; i < range_count; i++)
-        if (field >= ranges[i].from && field <= ranges[i].to) return true;
-    return false;
+    const char *stop = memmem(w->at, (size_t)(w->end - w->at), key_format.delim,
+                              strlen(key_format.delim));
+    return stop ? stop : w->end;
 }
 
-/* Chosen fields one after the other, each behind its length (8 bytes,
- * little-endian), so that "ab","c" and "a","bc" differ. */
-static size_t pick_fields(seen_key line, uint8_t *to)
+/* False: that was the last one. */
+static bool next_field(struct walk *w)
 {
-    const char *from = line.data, *end = from + line.len;
-    size_t delim_len = strlen(key_format.delim), len = 0;
-    for (size_t field = 1;; field++) {
-        const char *stop =
-            memmem(from, (size_t)(end - from), key_format.delim, delim_len);
-        size_t size = (size_t)((stop ? stop : end) - from);
-        if (selected(field)) {
-            for (int i = 0; i < 8; i++)
-                to[len++] = (uint8_t)((uint64_t)size >> (8 * i));
-            copy_folded(to + len, from, size);
-            len += size;
-        }
-        if (!stop) return len;
-        from = stop + delim_len;
+    const char *stop = field_end(w);
+    if (stop == w->end) return false;
+    w->at = stop + strlen(key_format.delim);
+    w->field++;
+    return true;
+}
+
+/* Fields that follow each other are one piece of the line. False: it ends before
+ * the first of them. */
+static bool find_piece(struct walk *w, struct range r, seen_key *piece)
+{
+    while (w->field < r.from)
+        if (!next_field(w)) return false;
+    const char *from = w->at, *stop = w->end;
+    if (r.to != SIZE_MAX) {
+        while (w->field < r.to && next_field(w))
+            ;
+        stop = field_end(w);
     }
+    *piece = (seen_key){from, (size_t)(stop - from)};
+    return true;
+}
+
+/* The text that `cut -d DELIM -f LIST` prints: the line itself where DELIM is
+ * not in it, otherwise the fields that there are. One piece stays where it lies;
+ * several are joined in `to`, and are no longer than the line. */
+static seen_key pick_fields(seen_key line, char *to, size_t *odd)
+{
+    struct walk w = {line.data, (const char *)line.data + line.len, 1};
+    const size_t delim = strlen(key_format.delim);
+    seen_key text, piece;
+    if (!find_piece(&w, ranges[0], &text)) {
+        ++*odd;
+        return w.field == 1 ? line : (seen_key){to, 0};
+    }
+    for (size_t i = 1; i < range_count && find_piece(&w, ranges[i], &piece);
+         i++) {
+        if (text.data != to) memcpy(to, text.data, text.len);
+        memcpy(to + text.len, key_format.delim, delim);
+        memcpy(to + text.len + delim, piece.data, piece.len);
+        text = (seen_key){to, text.len + delim + piece.len};
+    }
+    return text;
 }
 
 /* "user<TAB>item": the user; the line becomes the item. */
@@ -349,36 +439,63 @@ static seen_key cut_user(seen_key *line, const char **bad)
 
 static size_t room_for(seen_key line)
 {
-    /* Every byte could be a delimiter; that makes one field more. */
-    size_t fields = line.len + 1 < most_fields ? line.len + 1 : most_fields;
     size_t text = key_type == KEY_UTF16 ? 3 * line.len : line.len;
-    return text + 8 * (key_format.fields ? fields : 1);
+    return text + 8;
 }
 
-static size_t make_key(seen_key line, uint8_t *to, const char **bad)
+static bool ends_in_cr(seen_key line)
 {
-    if (key_type == KEY_I32 || key_type == KEY_I64)
-        return decode_integer(line, to, bad);
-    if (key_type == KEY_UTF16 && key_format.hex) {
-        uint8_t *text = to + 2 * line.len; /* behind what it becomes */
-        size_t len = decode_hex(line, text, bad);
-        return *bad ? 0 : to_utf16(text, len, to, bad);
+    const char *text = line.data;
+    return !key_format.nul && line.len > 0 && text[line.len - 1] == '\r';
+}
+
+static bool begins_with_mark(seen_key line)
+{
+    return !key_format.nul && line.len >= 3 &&
+           memcmp(line.data, "\xef\xbb\xbf", 3) == 0;
+}
+
+/* Of lines that end in CR, or begin with a mark, those whose keys do. */
+static void count_strays(struct chunk *c, seen_key line, seen_key key)
+{
+    c->cr += !key_format.crlf && ends_in_cr(line) && ends_in_cr(key);
+    c->marked += begins_with_mark(line) && begins_with_mark(key);
+}
+
+/* A key that is not a piece of its line is made at `to`. */
+static seen_key make_key(seen_key line, uint8_t *to, struct chunk *c)
+{
+    /* UTF-16 is made from text that lies behind what it becomes. */
+    uint8_t *aside = to + (key_type == KEY_UTF16 ? 2 * line.len : 0);
+    seen_key text = line, key = {to, 0};
+    if (key_format.fields) {
+        text = pick_fields(line, (char *)aside, &c->odd);
+        count_strays(c, line, text);
     }
-    if (key_type == KEY_UTF16) return to_utf16(line.data, line.len, to, bad);
-    if (key_format.hex) return decode_hex(line, to, bad);
-    if (key_format.u64) return decode_u64(line, to, bad);
-    if (key_format.fields) return pick_fields(line, to);
-    copy_folded(to, line.data, line.len);
-    return line.len;
+    if (key_format.hex)
+        text = (seen_key){aside, decode_hex(text, aside, &c->bad)};
+    if (c->bad) return text;
+
+    if (key_type == KEY_I32 || key_type == KEY_I64)
+        key.len = decode_integer(text, to, &c->bad);
+    else if (key_type == KEY_UTF16)
+        key.len = to_utf16(text.data, text.len, to, &c->bad);
+    else if (key_format.u64)
+        key.len = decode_u64(text, to, &c->bad);
+    else if (key_format.fold)
+        key.len = fold(text, to);
+    else
+        key = text;
+    return key;
 }
 
 /* Fields, if there are any, decide: their lines may have tabs. */
 const char *odd_lines(void)
 {
     if (key_format.fields)
-        return "have none of the fields of -f, and count as one key: is -t "
-               "what separates them?";
-    return key_format.users ? "have a second tab, which is part of the item "
+        return "none of the fields of -f (without DELIM the key is the "
+               "line, otherwise it is empty): is -t what separates them?";
+    return key_format.users ? "a second tab, which is part of the item "
                               "(cut -f 1,2 leaves it out)"
                             : NULL;
 }
@@ -399,18 +516,20 @@ static void make_keys(struct chunk *c)
     uint8_t *to = c->scratch;
     for (size_t i = 0; i < c->n; i++) {
         seen_key text = c->lines[i];
+        bool cr = ends_in_cr(text);
+        if (key_format.crlf) text.len -= cr;
         if (key_format.users) {
             c->users[i] = cut_user(&text, &c->bad);
             if (!key_format.fields)
                 c->odd += memchr(text.data, '\t', text.len) != NULL;
         }
         if (!c->bad && !keys_are_text()) {
-            size_t len = make_key(text, to, &c->bad);
-            c->odd += key_format.fields && len == 0;
-            text = (seen_key){to, len};
-            to += len;
+            text = make_key(text, to, c);
+            if (text.data == to) to += text.len;
         }
         if (c->bad) {
+            if (cr && !key_format.crlf)
+                c->bad = "ends in CR LF, as Windows writes lines: add --crlf";
             c->n = i;
             return;
         }
@@ -421,7 +540,7 @@ static void make_keys(struct chunk *c)
 /* Where keys are the lines there is one array for both. */
 static void grow_lines(struct chunk *c)
 {
-    bool apart = key_format.users || !keys_are_text();
+    bool apart = key_format.users || key_format.crlf || !keys_are_text();
     c->lines_cap = c->lines_cap ? 2 * c->lines_cap : 1024;
     size_t size = c->lines_cap * sizeof *c->lines;
     c->lines = must_have(realloc(c->lines, size));
@@ -439,11 +558,13 @@ void split_chunk(struct chunk *c)
 {
     const int end_byte = key_format.nul ? '\0' : '\n';
     const char *from = c->bytes, *end = c->bytes + c->len;
-    c->n = c->odd = 0;
+    c->n = c->odd = c->cr = c->marked = 0;
     c->bad = NULL;
     while (from < end) {
         const char *stop = memchr(from, end_byte, (size_t)(end - from));
-        add_line(c, from, (size_t)(stop - from));
+        seen_key line = {from, (size_t)(stop - from)};
+        if (!key_format.fields) count_strays(c, line, line);
+        add_line(c, from, line.len);
         from = stop + 1;
     }
     if (c->keys != c->lines) make_keys(c);
@@ -490,7 +611,12 @@ struct source {
     int fd;                /* -1: none open */
     struct stream *stream; /* its content */
     const char *file;
-    bool patient; /* may wait a little for a fuller chunk */
+    bool begins;               /* nothing of it has been handed on */
+    size_t marks;              /* files that began with a mark of UTF-8, */
+    const char *marked_file;   /* and the first of them */
+    const char *wide_file;     /* the first that looks like UTF-16, */
+    const char *wide_encoding; /* and like which */
+    bool patient;              /* may wait a little for a fuller chunk */
     bool hasty;
     char *carry; /* the start of a line whose end has not come yet */
     size_t carry_len, carry_cap;
@@ -504,6 +630,51 @@ static char *only_stdin[] = {"-"};
 static bool is_stdin(const char *name)
 {
     return strcmp(name, "-") == 0;
+}
+
+/* Marks that say how the text behind them is written. */
+static const struct mark {
+    const char *bytes;
+    size_t len;
+    const char *encoding; /* that is no lines of bytes; NULL: it is */
+} all_marks[] = {{"\xef\xbb\xbf", 3, NULL},
+                 {"\xff\xfe\0\0", 4, "UTF-32"},
+                 {"\0\0\xfe\xff", 4, "UTF-32"},
+                 {"\xff\xfe", 2, "UTF-16"},
+                 {"\xfe\xff", 2, "UTF-16"}};
+
+#define MARKS (sizeof all_marks / sizeof *all_marks)
+
+/* The mark that a file begins with, of which these are the first bytes; NULL:
+ * none. `*more`: it could still become one. None has the end of a line in it, so
+ * no line waits for that. */
+static const struct mark *find_mark(const char *bytes, size_t have, bool *more)
+{
+    *more = false;
+    for (size_t i = 0; i < MARKS; i++) {
+        size_t len = have < all_marks[i].len ? have : all_marks[i].len;
+        if (memcmp(bytes, all_marks[i].bytes, len) != 0) continue;
+        if (len == all_marks[i].len) return &all_marks[i];
+        *more = true;
+    }
+    return NULL;
+}
+
+#define NOT_BYTES                                                              \
+    "%s: is text in %s, expected lines of bytes or UTF-8: convert it first, "  \
+    "iconv -f %s -t UTF-8"
+
+/* Of a regular file, before anything has been done; what is compressed is found
+ * out later. */
+static void must_be_bytes(const char *name, int fd)
+{
+    char first[4];
+    bool more;
+    ssize_t got = pread(fd, first, sizeof first, lseek(fd, 0, SEEK_CUR));
+    if (got <= 0 || key_format.nul) return;
+    const struct mark *mark = find_mark(first, (size_t)got, &more);
+    if (mark && mark->encoding)
+        fail(NOT_BYTES, name, mark->encoding, mark->encoding);
 }
 
 /* The size of a readable regular file, 0 for other readable things. */
@@ -522,7 +693,12 @@ static uint64_t inspect(const char *name)
         int fd = S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
         if (fd < 0 && (S_ISREG(st.st_mode) || access(name, R_OK) != 0))
             fail("%s: %s", name, strerror(errno));
-        if (fd >= 0) close(fd);
+        if (fd >= 0) {
+            must_be_bytes(name, fd);
+            close(fd);
+        }
+    } else if (S_ISREG(st.st_mode)) {
+        must_be_bytes("stdin", STDIN_FILENO);
     }
     return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
@@ -567,6 +743,7 @@ static bool open_next(struct source *s, struct chunk *c)
     bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
     s->patient = !regular && !s->hasty;
     s->stream = stream_open(s->fd, &s->bytes);
+    s->begins = !key_format.nul; /* otherwise keys may be any bytes */
 #ifdef F_SETPIPE_SZ
     fcntl(s->fd, F_SETPIPE_SZ,
           1 << 20); /* fewer switches; no harm if refused */
@@ -633,6 +810,43 @@ static size_t last_user(const struct chunk *c, size_t last, size_t known,
     return last;
 }
 
+/* Text in UTF-16 that no mark tells: nearly every other byte is NUL, as long as it
+ * is Latin; and the bytes between them are not. Which come first tells its name;
+ * NULL: it is none. */
+static const char *looks_wide(const struct chunk *c)
+{
+    size_t nul[2] = {0}, pairs = (c->len < 512 ? c->len : 512) / 2;
+    for (size_t i = 0; i < 2 * pairs; i++)
+        nul[i % 2] += c->bytes[i] == '\0';
+    size_t most = nul[0] > nul[1] ? nul[0] : nul[1];
+    if (pairs < 4 || 4 * most < 3 * pairs || nul[0] + nul[1] != most)
+        return NULL;
+    return nul[0] > nul[1] ? "UTF-16BE" : "UTF-16LE";
+}
+
+/* False: not yet, or not at all, and then the source is broken. */
+static bool begin_file(struct source *s, struct chunk *c)
+{
+    bool more;
+    const struct mark *mark = find_mark(c->bytes, c->len, &more);
+    if (!mark && more) return false;
+    s->begins = false;
+    if (!mark) {
+        const char *encoding = s->wide_file ? NULL : looks_wide(c);
+        if (encoding) s->wide_file = s->file, s->wide_encoding = encoding;
+        return true;
+    }
+    if (mark->encoding) {
+        c->len = 0;
+        break_off(s, c, NOT_BYTES, s->file, mark->encoding, mark->encoding);
+        return false;
+    }
+    c->len -= mark->len;
+    memmove(c->bytes, c->bytes + mark->len, c->len);
+    if (s->marks++ == 0) s->marked_file = s->file;
+    return true;
+}
+
 /* From the open file; false if it has no more lines. */
 static bool read_file(struct source *s, struct chunk *c)
 {
@@ -657,8 +871,16 @@ static bool read_file(struct source *s, struct chunk *c)
                 c->bytes[c->len++] = (char)end_byte;
             return c->len > 0;
         }
-        const char *last = memrchr(c->bytes + c->len, end_byte, (size_t)got);
+        size_t known = c->len; /* and no end of a line in it */
         c->len += (size_t)got;
+        if (s->begins) {
+            known = 0;
+            if (!begin_file(s, c)) {
+                if (s->broken) break;
+                continue;
+            }
+        }
+        const char *last = memrchr(c->bytes + known, end_byte, c->len - known);
         if (last) {
             size_t end = (size_t)(last + 1 - c->bytes);
             if (key_format.whole == WHOLE_LINES) whole = end;
@@ -688,6 +910,18 @@ bool read_chunk(struct source *s, struct chunk *c)
         if (read_file(s, c)) return true;
     }
     return false;
+}
+
+const char *source_wide(const struct source *s, const char **encoding)
+{
+    *encoding = s->wide_encoding;
+    return s->wide_file;
+}
+
+size_t source_marks(const struct source *s, const char **file)
+{
+    *file = s->marked_file;
+    return s->marks;
 }
 
 uint64_t source_bytes(const struct source *s)

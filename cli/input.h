@@ -29,6 +29,7 @@ enum whole {
 
 struct key_format {
     bool nul;           /* -0: lines end in NUL */
+    bool crlf;          /* --crlf: a CR before the newline is none of the key */
     bool hex;           /* --hex: decode; "-" is the empty key */
     bool u64;           /* --u64: decimal, to 8 bytes little-endian */
     bool fold;          /* -i: ASCII letters to lower case */
@@ -61,6 +62,12 @@ void keys_for_dialect(const char *dialect);
 void keys_for_bitmap(void);
 void check_key_format(void);
 
+/* After that: how keys are made, as filters of ours record it; and what that is
+ * called: a word for JSON, a phrase for people. NULL: nothing is known. */
+seen_key_form key_form(void);
+const char *form_name(seen_key_form form);
+const char *form_phrase(seen_key_form form);
+
 /* ---- Chunks ------------------------------------------------------------- */
 
 struct chunk {
@@ -77,8 +84,10 @@ struct chunk {
     size_t lines_cap;
     uint8_t *scratch; /* bytes of keys that differ from their lines */
     size_t scratch_cap;
-    size_t odd;        /* lines that may mean something else: odd_lines() */
-    const char *bad;   /* why line n is no key: it and the rest are left out */
+    size_t odd;      /* lines that may mean something else: odd_lines() */
+    size_t cr;       /* lines that end in CR LF, and their keys in CR */
+    size_t marked;   /* lines that begin with a mark of UTF-8, and their keys */
+    const char *bad; /* why line n is no key: it and the rest are left out */
     char failure[256]; /* why nothing comes after these lines; "" = nothing */
 };
 
@@ -107,8 +116,9 @@ struct source;
 
 /* The named files in order, stdin for "-" or for none. All of them are looked
  * at first: a file that cannot be read ends the program before anything is
- * printed. Compressed ones are decompressed. `hasty`: hand on whatever one
- * read brings. */
+ * printed. Compressed ones are decompressed; unless lines end in NUL, a mark of
+ * UTF-8 at the beginning is dropped, and text that is not made of bytes (UTF-16,
+ * UTF-32) is a failure. `hasty`: hand on whatever one read brings. */
 struct source *open_source(char **names, size_t n, bool hasty);
 
 /* The next lines, false at the end. Waits for more only while there is no whole
@@ -120,6 +130,12 @@ bool read_chunk(struct source *s, struct chunk *c);
  * known, for there are pipes among them). */
 uint64_t source_bytes(const struct source *s);
 uint64_t source_total(const struct source *s);
+/* The first that looks like UTF-16 without a mark, and like which, as iconv calls
+ * it; NULL: none, so far. */
+const char *source_wide(const struct source *s, const char **encoding);
+
+/* How many began with a mark of UTF-8 so far, and the first of them. */
+size_t source_marks(const struct source *s, const char **file);
 void close_source(struct source *s);
 
 #endif

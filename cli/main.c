@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "help.h"
+#include "login.h"
 #include "options.h"
 #include "output.h"
 #include "verbs.h"
@@ -26,6 +27,7 @@ static void check_descriptors(void)
 
 int main(int argc, char **argv)
 {
+    hide_passwords(argc, argv);
     check_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a failed write says it better ... */
     signal(SIGXFSZ, SIG_IGN); /* ... also beyond `ulimit -f` */
@@ -46,5 +48,6 @@ int main(int argc, char **argv)
     if (!verb) no_such_verb(name);
     set_verb(verb->name);
     size_t n = parse_options(verb, argv + 2, (size_t)argc - 2);
+    if (n > 1 && strstr(verb->operands, "USER")) give_back(argv + 3, n - 1);
     return verb->run(argv + 2, n);
 }

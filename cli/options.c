@@ -73,6 +73,9 @@ static void store(const struct option *o, const char *shown, const char *text)
     case OPTION_TIME:
         expected = parse_time(text, o->to);
         break;
+    case OPTION_WAIT:
+        expected = parse_wait(text, o->to);
+        break;
     case OPTION_KIND:
         expected = parse_kind(text, o->to);
         break;

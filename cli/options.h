@@ -15,6 +15,7 @@ enum option_type {
     OPTION_SIZE,    /* uint64_t bytes; 0 = not given */
     OPTION_RATE,    /* double; 0 = not given */
     OPTION_TIME,    /* uint64_t milliseconds; 0 = not given */
+    OPTION_WAIT,    /* uint64_t milliseconds, which may be 0 */
     OPTION_KIND,    /* seen_kind; SEEN_ANY = not given */
     OPTION_REAL,    /* double; 0 = not given */
     OPTION_DIALECT, /* const char *, the name of one; NULL = not given */

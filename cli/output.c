@@ -10,8 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Warnings of one run; there are not more kinds of them than this. */
+#define MOST_WARNINGS 16
+
+static struct {
+    bool keep;
+    size_t n;
+    char *text[MOST_WARNINGS];
+} warnings;
+
 static const char *verb_name;
 void (*before_saying)(void);
+void (*before_giving_up)(void);
 
 void set_verb(const char *name)
 {
@@ -43,8 +53,28 @@ void note(const char *format, ...)
     va_end(args);
 }
 
+void keep_warnings(void)
+{
+    warnings.keep = true;
+}
+
+void warn(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!warnings.keep || warnings.n == MOST_WARNINGS)
+        note("warning: %s", text);
+    else if ((warnings.text[warnings.n] = strdup(text)))
+        warnings.n++;
+}
+
 void fail(const char *format, ...)
 {
+    for (size_t i = 0; i < warnings.n; i++)
+        note("warning: %s", warnings.text[i]);
     va_list args;
     va_start(args, format);
     say(format, args);
@@ -54,6 +84,9 @@ void fail(const char *format, ...)
 
 static void write_failed(int error)
 {
+    void (*put_away)(void) = before_giving_up;
+    before_giving_up = NULL;
+    if (put_away) put_away();
     if (error == EPIPE) _Exit(EXIT_ERROR);
     fail("write to stdout: %s", strerror(error));
 }
@@ -95,8 +128,8 @@ static void string(FILE *to, const char *text)
 
 static void member(struct json *j, const char *name)
 {
-    if (j->more) fputc(',', j->to);
-    if (j->indent > 0) fprintf(j->to, "\n%*s", 2 * j->indent, "");
+    if (j->more) fputs(j->flat ? ", " : ",", j->to);
+    if (j->indent > 0 && !j->flat) fprintf(j->to, "\n%*s", 2 * j->indent, "");
     if (name) {
         string(j->to, name);
         fputs(": ", j->to);
@@ -115,7 +148,8 @@ void json_open(struct json *j, const char *name, char bracket)
 void json_close(struct json *j, char bracket)
 {
     j->indent--;
-    fprintf(j->to, "\n%*s%c", 2 * j->indent, "", bracket);
+    if (!j->flat) fprintf(j->to, "\n%*s", 2 * j->indent, "");
+    fputc(bracket, j->to);
     j->more = true;
     if (j->indent == 0) fputc('\n', j->to);
 }
@@ -135,6 +169,15 @@ void json_text(struct json *j, const char *name, const char *value)
 {
     member(j, name);
     string(j->to, value);
+}
+
+void json_warnings(struct json *j)
+{
+    if (warnings.n == 0) return;
+    json_open(j, "warnings", '[');
+    for (size_t i = 0; i < warnings.n; i++)
+        json_text(j, NULL, warnings.text[i]);
+    json_close(j, ']');
 }
 
 void json_bool(struct json *j, const char *name, bool value)

@@ -21,10 +21,22 @@ void set_verb(const char *name);
 /* Called before anything is said on stderr; NULL: nobody need know. */
 extern void (*before_saying)(void);
 
+/* Called when stdout cannot be written, before that ends the program; NULL:
+ * there is nothing to put away. */
+extern void (*before_giving_up)(void);
+
 /* One line on stderr. fail() then ends the program with EXIT_ERROR. */
 __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void fail(const char *format,
                                                           ...);
+
+/*
+ * The same for what may make the result wrong, so -q does not silence it. After
+ * keep_warnings() it is kept for json_warnings() instead: a verb with --json calls
+ * both. fail() says what has been kept.
+ */
+__attribute__((format(printf, 1, 2))) void warn(const char *format, ...);
+void keep_warnings(void);
 
 /* All of it to stdout, or the end of the program: with a sentence, except when
  * the reader of a pipe has gone. */
@@ -37,6 +49,7 @@ void finish_output(void);
 
 struct json {
     FILE *to;
+    bool flat;  /* all on one line */
     bool more;  /* a comma is due */
     int indent; /* levels of objects and arrays that are open */
 };
@@ -46,5 +59,8 @@ void json_close(struct json *j, char bracket);
 void json_number(struct json *j, const char *name, double value);
 void json_text(struct json *j, const char *name, const char *value);
 void json_bool(struct json *j, const char *name, bool value);
+
+/* "warnings": [...], where there are any. */
+void json_warnings(struct json *j);
 
 #endif

@@ -17,6 +17,9 @@ typedef void status_line(char *buf, size_t cap);
 /* Before other threads start: they must not take the signal. */
 void start_progress(status_line *line, bool quiet);
 
+/* Does somebody look, and want to know? After start_progress(). */
+bool on_terminal(void);
+
 /* The same for work that is no flow of lines: on what, how long, and where that
  * is known, how much of how much, how fast, until when. NULL: something is about
  * to be printed. `name` must stay. */
@@ -39,9 +42,14 @@ void more_work(const char *name);
 void end_progress(void);
 
 /* From now on SIGINT, SIGTERM and SIGHUP call `act`, in the thread of progress,
- * before they end the program; a second one does not wait for it. After
- * start_progress(). */
+ * before they end the program. What comes within a second of the first is the same
+ * one; after that, another does not wait. After start_progress(). */
 void heed_signals(void (*act)(void));
+
+/* One of them has come, and may be waiting for what an earlier `act` waits for: do
+ * that, and then nothing more until the program ends. */
+bool signal_came(void);
+__attribute__((noreturn)) void await_end(void);
 
 double seconds_running(void);
 

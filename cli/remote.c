@@ -1,6 +1,7 @@
 /* remote.c - see remote.h. */
 #include "remote.h"
 
+#include "login.h"
 #include "spec.h"
 #include "units.h"
 #include "users.h"
@@ -27,6 +28,12 @@ bool is_remote_bitmap(const struct target *t)
     return strncmp(t->name, "redis+bitmap:", 13) == 0;
 }
 
+/* It opens, and something about it is strange. */
+static void warn_of(const struct target *t)
+{
+    if (*t->report.problem) note("warning: %s: %s", t->name, t->report.problem);
+}
+
 bool find_remote(struct target *t)
 {
     if (wish.dialect)
@@ -37,15 +44,18 @@ bool find_remote(struct target *t)
              t->name);
     if (is_remote_bitmap(t)) keys_for_bitmap();
     seen_status status =
-        seen_remote_open(&t->remote, t->name, NULL, &t->report);
+        seen_remote_open(&t->remote, real_url(t->name), NULL, &t->report);
     if (status == SEEN_ABSENT) return false;
     must(t, status);
+    warn_of(t);
     return true;
 }
 
 void create_remote(struct target *t, const seen_spec *create)
 {
-    must(t, seen_remote_open(&t->remote, t->name, create, &t->report));
+    must(t,
+         seen_remote_open(&t->remote, real_url(t->name), create, &t->report));
+    warn_of(t);
 }
 
 void close_remote(struct target *t)

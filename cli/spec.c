@@ -164,8 +164,8 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
         fail("%s: is of kind %s, --kind says %s", name,
              seen_kind_name(is->kind), seen_kind_name(wish.kind));
     if (wish.last && wish.last != is->last)
-        fail("%s: is no window of the last %s keys", name,
-             show_count(a, (double)wish.last));
+        fail("%s: is no window of the last %s", name,
+             show_many(a, (double)wish.last, "key"));
     if (wish.window_ms && wish.window_ms != is->window_ms)
         fail("%s: is no window of --window, %.15g s", name,
              (double)wish.window_ms / 1000);
@@ -173,8 +173,8 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
         fail("%s: has %u generations, --generations says %u", name,
              is->generations, (unsigned)wish.generations);
     if (wish.items && is->kind != SEEN_SET && wish.items != is->items)
-        fail("%s: was made for %s keys, -n says %s", name,
-             show_count(a, (double)is->items),
+        fail("%s: was made for %s, -n says %s", name,
+             show_many(a, (double)is->items, "key"),
              show_count(b, (double)wish.items));
     if (wish.rate > 0 && is->kind != SEEN_SET && !keeps_rate(is, wish.rate))
         fail("%s: was made for a rate of %s, -p says %s", name,

@@ -177,7 +177,7 @@ void print_user(const struct users *u, seen_key user,
     char text[USER_TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
     printf("%s\n  user      %s\n", u->name, show_user(text, user));
     printf("  items     %s\n", show_count(a, (double)info->items));
-    printf("  record    %s bytes\n", show_count(a, (double)info->bytes));
+    printf("  record    %s\n", show_many(a, (double)info->bytes, "byte"));
     printf("  rate now  %s\n",
            info->fpp_now > 0 ? show_rate(a, info->fpp_now) : "0");
     if (!info->generations) return;

@@ -6,12 +6,14 @@
 #include "foreign.h"
 #include "memory.h"
 #include "output.h"
+#include "patience.h"
 #include "remote.h"
 #include "secret.h"
 #include "spec.h"
 #include "units.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,6 +114,19 @@ static bool found_foreign(const struct target *t)
     return true;
 }
 
+__attribute__((noreturn)) static void not_a_file(const struct target *t)
+{
+    struct stat st;
+    size_t size = strlen(t->path) + sizeof "/data.mdb";
+    char *data = must_have(malloc(size));
+    snprintf(data, size, "%s/data.mdb", t->path);
+    if (stat(data, &st) == 0)
+        fail("%s: is a store of users, not a filter file: seen fresh asks it, "
+             "seen mark adds to it",
+             t->name);
+    fail("%s: is a directory: expected a filter file", t->name);
+}
+
 bool find_target(struct target *t, const char *name)
 {
     *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
@@ -123,9 +138,7 @@ bool find_target(struct target *t, const char *name)
         t->bytes = read_stdin(&t->len);
     struct stat st;
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
-        fail("%s: is a directory, expected the file of a filter (seen fresh "
-             "asks a store of users)",
-             t->name);
+        not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
     seen_status status = t->path
                              ? seen_file_look(t->path, &t->facts, &t->report)
@@ -180,11 +193,40 @@ static void load_stdin(struct target *t)
     t->bytes = NULL;
 }
 
+/* Waits for another writer, if this is one. */
+static seen_status open_file(struct target *t, seen_store_options options)
+{
+    bool writes = options.mode != SEEN_STORE_READ;
+    if (writes) options.wait_ms = first_wait();
+    seen_status status =
+        seen_filter_store_open(&t->store, t->path, &options, &t->report);
+    if (!writes || status != SEEN_BUSY || !wait_on(t->name)) return status;
+    options.wait_ms = second_wait();
+    return seen_filter_store_open(&t->store, t->path, &options, &t->report);
+}
+
 static void open_store(struct target *t, const seen_store_options *options)
 {
-    must_open(t,
-              seen_filter_store_open(&t->store, t->path, options, &t->report));
+    seen_status status = open_file(t, *options);
+    if (status == SEEN_BUSY && options->mode != SEEN_STORE_READ)
+        waited_in_vain(t->name);
+    must_open(t, status);
     t->filter = seen_filter_store_filter(t->store);
+}
+
+void record_keys(seen_spec *spec)
+{
+    bool has_room = !spec->dialect && spec->kind != SEEN_BITMAP;
+    spec->key_form = has_room ? key_form() : SEEN_KEYS_UNKNOWN;
+}
+
+void compare_keys(const struct target *t)
+{
+    seen_key_form made = t->facts.key_form, given = key_form();
+    if (made != SEEN_KEYS_UNKNOWN && made != given)
+        warn("%s: its keys are %s, these are %s: the same line is another key, "
+             "and nearly all look absent",
+             t->name, form_phrase(made), form_phrase(given));
 }
 
 uint64_t clock_ms(void)
@@ -241,9 +283,9 @@ static void create_target(struct target *t, seen_store_mode mode,
                                   .secret = wish.secret_file ? spec.key : NULL,
                                   .create = &spec};
     keep_secret();
-    seen_status status =
-        seen_filter_store_open(&t->store, t->path, &options, &t->report);
+    seen_status status = open_file(t, options);
     if (status != SEEN_OK && !t->report.created) forget_secret();
+    if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
     t->filter = seen_filter_store_filter(t->store);
     seen_file_look(t->path, &t->facts, NULL);
@@ -253,6 +295,9 @@ void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create)
 {
     if (t->on_server) {
+        if (wait_given())
+            fail("%s: there the URL's patience= counts: leave out --wait",
+                 t->name);
         if (create) create_remote(t, create);
         return;
     }
@@ -351,13 +396,34 @@ void close_target(struct target *t)
     free(t->path);
 }
 
+/* Its number of keys does not tell: those that come at once are all in one
+ * generation, and the fuller that is, the more of them it takes for known. A small
+ * one is planned far better than it was asked to be: what will not be wrong once
+ * in a thousand times its keys is no matter. */
+bool is_crowded(uint64_t last, const seen_info *info)
+{
+    double promised = fmax(info->fpp, wish.rate);
+    return info->kind == SEEN_WINDOW && !last && info->fpp_now > 2 * promised &&
+           info->fpp_now * (double)info->capacity > 1e-3;
+}
+
+void warn_crowded(const char *name, const seen_info *info)
+{
+    char planned[UNIT_TEXT], now[UNIT_TEXT], rate[UNIT_TEXT];
+    warn("%s: keys came faster than its window was planned for, %s evenly over "
+         "its time: the rate has risen from %s to %s; make one with a larger "
+         "-n, or for bursts with --last",
+         name, show_count(planned, (double)info->capacity),
+         show_rate(rate, info->fpp), show_rate(now, info->fpp_now));
+}
+
 void note_recovery(const struct target *t)
 {
     char keys[UNIT_TEXT], torn[UNIT_TEXT];
     if (!t->report.recovered) return;
-    note("%s: was not closed last time: %s keys recovered from its journal"
-         "%s%s%s",
-         t->name, show_count(keys, (double)t->report.recovered_keys),
+    note("%s: was not closed last time: %s recovered from its journal "
+         "(lines added or removed, repeats included)%s%s%s",
+         t->name, show_many(keys, (double)t->report.recovered_keys, "change"),
          t->report.torn_bytes ? ", " : "",
          t->report.torn_bytes ? show_size(torn, (double)t->report.torn_bytes)
                               : "",
@@ -416,13 +482,21 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart)
     save_over(path, f, secret_apart, NULL);
 }
 
+bool same_name(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0)
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    char *real_a = real_name(a), *real_b = real_name(b);
+    bool same = strcmp(real_a, real_b) == 0;
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
 bool target_is(const struct target *t, const char *path)
 {
-    if (!t->path || !path) return false;
-    char *real = real_name(path);
-    bool same = strcmp(t->path, real) == 0;
-    free(real);
-    return same;
+    return t->path && path && same_name(t->path, path);
 }
 
 void save_over(const char *path, const seen_filter *f, bool secret_apart,

@@ -51,6 +51,12 @@ void write_target(struct target *t, seen_store_mode mode,
  * checksums. */
 void must_be_whole(const struct target *t);
 
+/* After check_key_format(). Note in a new filter how its keys are made; and say so
+ * if those of a filter were made in another way than these will be: the same line
+ * is another key then. */
+void record_keys(seen_spec *spec);
+void compare_keys(const struct target *t);
+
 /* The time for a window, which keys are added and asked for at: milliseconds
  * since 1970. Other kinds do not care. */
 uint64_t clock_ms(void);
@@ -74,6 +80,12 @@ void blame_target(struct target *t, seen_status status, struct chunk *c);
 
 /* What a writer that died has left, if this one has made it good. */
 void note_recovery(const struct target *t);
+
+/* Is this a window of a time to which keys came faster than planned, so that it is
+ * wrong more than twice as often? (One of the last N keys lets the oldest go.) Then
+ * say so, and what to do. */
+bool is_crowded(uint64_t last, const seen_info *info);
+void warn_crowded(const char *name, const seen_info *info);
 
 /* Everything to disk. After a failed change that is not expected any more. */
 void close_target(struct target *t);
@@ -101,6 +113,9 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart);
 
 /* The same in another system's format. */
 void export_filter(const char *path, const seen_filter *f, const char *dialect);
+
+/* Do two names mean one file, which need not exist? */
+bool same_name(const char *a, const char *b);
 
 /* Is the target this file? */
 bool target_is(const struct target *t, const char *path);

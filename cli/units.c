@@ -147,6 +147,16 @@ const char *parse_time(const char *text, uint64_t *out)
     return expected;
 }
 
+const char *parse_wait(const char *text, uint64_t *out)
+{
+    if (strcmp(text, "0") == 0) {
+        *out = 0;
+        return NULL;
+    }
+    return parse_time(text, out) ? "0, or a time such as 500ms, 30s or 5m"
+                                 : NULL;
+}
+
 /* ---- For people --------------------------------------------------------- */
 
 const char *show_count(char buf[UNIT_TEXT], double n)
@@ -190,6 +200,26 @@ const char *show_short(char buf[UNIT_TEXT], double n)
     return scaled(buf, n, units);
 }
 
+static const char *of_things(char *buf, double n, const char *thing)
+{
+    size_t len = strlen(buf), last = strlen(thing) - 1;
+    const char *ending = n == 1 ? "" : thing[last] == 'h' ? "es" : "s";
+    snprintf(buf + len, UNIT_TEXT - len, " %s%s", thing, ending);
+    return buf;
+}
+
+const char *show_many(char buf[UNIT_TEXT], double n, const char *thing)
+{
+    show_count(buf, n);
+    return of_things(buf, n, thing);
+}
+
+const char *show_about(char buf[UNIT_TEXT], double n, const char *thing)
+{
+    show_short(buf, n);
+    return of_things(buf, n, thing);
+}
+
 const char *show_rate(char buf[UNIT_TEXT], double p)
 {
     if (isnan(p))
@@ -204,13 +234,15 @@ const char *show_rate(char buf[UNIT_TEXT], double p)
 }
 
 /* Weeks are for typing. */
-const char *show_keys(char buf[UNIT_TEXT], const seen_info *info)
+const char *show_keys(char buf[UNIT_TEXT], const seen_info *info,
+                      const char *thing)
 {
     bool exact = info->kind == SEEN_BITMAP || info->kind == SEEN_SET ||
                  info->kind == SEEN_CUCKOO || seen_kind_built(info->kind);
     char count[UNIT_TEXT];
-    snprintf(buf, UNIT_TEXT, "%s%s", exact ? "" : "about ",
-             show_count(count, (double)info->items));
+    snprintf(buf, UNIT_TEXT, "%s%.25s", exact ? "" : "about ",
+             thing ? show_many(count, (double)info->items, thing)
+                   : show_count(count, (double)info->items));
     return buf;
 }
 

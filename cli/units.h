@@ -25,6 +25,7 @@ const char *parse_real(const char *text, double *out);
 
 /* Milliseconds, at least 1: 500ms, 30s, 30m, 12h, 5d, 2w. */
 const char *parse_time(const char *text, uint64_t *out);
+const char *parse_wait(const char *text, uint64_t *out); /* may be 0 */
 
 /* For people: 14,000,000; 55.0 MB; 0.1%, or "full" for a rate that is NaN. Each
  * writes to buf and returns it; 32 bytes are enough for all. */
@@ -34,9 +35,15 @@ const char *show_size(char buf[UNIT_TEXT], double bytes);
 const char *show_rate(char buf[UNIT_TEXT], double p);
 const char *show_short(char buf[UNIT_TEXT], double n); /* 1.2M */
 
-/* How many keys a filter holds: 99,985; "about" where one that it took for known is
+/* With what is counted, in the singular: 1 mark, 20,000 marks, 2 batches; and the
+ * same in short: 1.2M lines. */
+const char *show_many(char buf[UNIT_TEXT], double n, const char *thing);
+const char *show_about(char buf[UNIT_TEXT], double n, const char *thing);
+
+/* How many keys a filter holds: 99,985, and the thing if any; "about" where one that it took for known is
  * not counted. */
-const char *show_keys(char buf[UNIT_TEXT], const seen_info *info);
+const char *show_keys(char buf[UNIT_TEXT], const seen_info *info,
+                      const char *thing);
 
 /* Milliseconds, exactly, as parse_time() takes them: 5d, 90m, 1001ms; and how
  * long something is ago, roughly: 3.5 h. */

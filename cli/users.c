@@ -3,14 +3,23 @@
 
 #include "users.h"
 
+#include "login.h"
 #include "memory.h"
+#include "near.h"
 #include "output.h"
+#include "patience.h"
 #include "progress.h"
+#include "remote.h"
 #include "secret.h"
 #include "spec.h"
 #include "target.h"
 #include "units.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +28,7 @@
 
 static struct {
     uint64_t at;
-    bool tail;
+    bool tail, no_create;
     const char *policy, *sync;
 } opt;
 
@@ -48,6 +57,8 @@ const struct option policy_options[] = {
     {0, "sync", "batch|none", OPTION_TEXT, &opt.sync,
      "batch (default): on disk before it is acknowledged;\n"
      "none: a loss of power may take the last minute"},
+    {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
+     "make no store: one that is not there is an error"},
     {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
      "the secret of a new store; made if it is not there"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -58,6 +69,17 @@ uint64_t users_now(void)
     return opt.at ? opt.at : clock_ms();
 }
 
+uint64_t users_ahead(void)
+{
+    uint64_t clock = clock_ms();
+    return opt.at > clock ? opt.at - clock : 0;
+}
+
+bool users_at_given(void)
+{
+    return opt.at > 0;
+}
+
 static seen_store_mode write_mode(void)
 {
     if (!opt.sync || strcmp(opt.sync, "batch") == 0) return SEEN_STORE_DURABLE;
@@ -66,6 +88,8 @@ static seen_store_mode write_mode(void)
 }
 
 /* ---- Policies ----------------------------------------------------------- */
+
+#define DAY_MS ((uint64_t)24 * 60 * 60 * 1000)
 
 static const char *parse_small(const char *text, uint32_t *out)
 {
@@ -124,6 +148,19 @@ const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p)
     return buf;
 }
 
+const char *server_policy(const char *text, char buf[POLICY_TEXT])
+{
+    seen_policy p = parse_policy(text);
+    const char *problem = seen_policy_problem(&p);
+    if (problem) fail("--policy %s: %s", text, problem);
+    snprintf(
+        buf, POLICY_TEXT,
+        "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64 "ms",
+        p.items ? p.items : 1000, p.generations ? p.generations : 5,
+        p.fpp > 0 ? p.fpp : 0.001, p.ttl ? p.ttl : (uint64_t)5 * 86400 * 1000);
+    return buf;
+}
+
 static bool same_policy(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
@@ -154,6 +191,17 @@ bool is_store(const char *name)
     struct stat st;
     return strncmp(name, "lmdb:", 5) == 0 || strcmp(name, "mem:") == 0 ||
            is_server(name) || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* The directory of a store that has one. */
+static const char *dir_of(const char *name)
+{
+    return strncmp(name, "lmdb:", 5) == 0 ? name + 5 : name;
+}
+
+bool same_store(const char *a, const char *b)
+{
+    return same_name(dir_of(a), dir_of(b));
 }
 
 const char *store_operand(char **operands, size_t n)
@@ -190,6 +238,8 @@ static void fit_server(const char *name)
     if (opt.sync)
         fail("%s: there the server's appendfsync counts: leave out --sync",
              name);
+    if (wait_given())
+        fail("%s: there the URL's patience= counts: leave out --wait", name);
 }
 
 void check_tail(const char *store, const char *also)
@@ -226,11 +276,92 @@ void no_store_options(const char *filter)
 
 /* ---- Opening and closing ------------------------------------------------ */
 
+/* A store is open to be changed. A signal that ends the program waits until it is
+ * closed; verbs that take long have their own way (flow.c). */
+static struct {
+    bool open;
+    pthread_mutex_t lock;
+    pthread_cond_t closed;
+} changing = {.lock = PTHREAD_MUTEX_INITIALIZER,
+              .closed = PTHREAD_COND_INITIALIZER};
+
+static void set_changing(bool open)
+{
+    pthread_mutex_lock(&changing.lock);
+    changing.open = open;
+    pthread_cond_broadcast(&changing.closed);
+    pthread_mutex_unlock(&changing.lock);
+}
+
+static void wait_until_closed(void)
+{
+    pthread_mutex_lock(&changing.lock);
+    while (changing.open)
+        pthread_cond_wait(&changing.closed, &changing.lock);
+    pthread_mutex_unlock(&changing.lock);
+}
+
+/* A store beside this one, or where it would be, with nearly its name; NULL:
+ * none. To be freed. */
+static char *near_store(const char *name)
+{
+    if (is_server(name) || strcmp(name, "mem:") == 0) return NULL;
+    char *path = must_have(strdup(dir_of(name)));
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        path[--len] = '\0';
+    char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    struct near near = near_to(base, strlen(base));
+    char *best = NULL;
+    if (slash) *slash = '\0';
+    DIR *dir = opendir(!slash ? "." : slash == path ? "/" : path);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char data[512];
+        struct stat st;
+        snprintf(data, sizeof data, "%s/data.mdb", e->d_name);
+        if (strcmp(e->d_name, base) == 0 ||
+            fstatat(dirfd(dir), data, &st, 0) != 0)
+            continue;
+        size_t slips = near.slips;
+        consider(&near, e->d_name);
+        if (near.slips == slips) continue;
+        free(best);
+        best = must_have(strdup(e->d_name));
+        near.best = best;
+    }
+    if (dir) closedir(dir);
+    free(path);
+    return best;
+}
+
+__attribute__((noreturn)) static void no_such_store(const struct users *u)
+{
+    char *near = near_store(u->name);
+    if (near) fail("%s: no such store; there is one called %s", u->name, near);
+    fail("%s: %s; seen mark and seen take make one", u->name,
+         strncmp(u->report.problem, "is a directory", 14) == 0
+             ? u->report.problem
+             : "no such store");
+}
+
+/* Filters have verbs of their own. */
+static void not_a_filter(const char *name)
+{
+    seen_facts facts;
+    struct stat st;
+    const char *path = dir_of(name);
+    if (is_server(name) || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        seen_file_look(path, &facts, NULL) != SEEN_OK)
+        return;
+    fail("%s: is a filter file (of kind %s), not a store of users: seen check "
+         "asks it, seen add adds to it",
+         name, seen_kind_name(facts.plan.kind));
+}
+
 static void must_open(struct users *u, seen_status status)
 {
     if (status == SEEN_OK) return;
-    if (status == SEEN_ABSENT)
-        fail("%s: no such store; seen mark and seen take make one", u->name);
+    if (status == SEEN_ABSENT) no_such_store(u);
     if (status == SEEN_MISMATCH)
         fail("%s: the secret in %s is another one", u->name, wish.secret_file);
     fail("%s: %s", u->name,
@@ -249,7 +380,9 @@ static void open_to_read(struct users *u, const char *name,
     *u = (struct users){.name = name};
     seen_users_options options = {.tail = opt.tail, .policy = policy};
     fit_server(name);
-    must_open(u, seen_users_open(&u->store, name, &options, &u->report));
+    not_a_filter(name);
+    must_open(u,
+              seen_users_open(&u->store, real_url(name), &options, &u->report));
 }
 
 void read_users(struct users *u, const char *name)
@@ -274,7 +407,7 @@ static bool policy_there(const char *name, seen_policy *is)
     seen_users *there;
     seen_users_stats stats;
     if (strcmp(name, "mem:") == 0 ||
-        seen_users_open(&there, name, &(seen_users_options){0}, NULL))
+        seen_users_open(&there, real_url(name), &(seen_users_options){0}, NULL))
         return false;
     seen_status status = seen_users_stats_of(there, &stats);
     seen_users_close(there);
@@ -282,13 +415,70 @@ static bool policy_there(const char *name, seen_policy *is)
     return status == SEEN_OK && is->items > 0; /* a server does not tell */
 }
 
+/* What a new store makes of this policy: its defaults where nothing is named. */
+static void fill_in(seen_policy *policy)
+{
+    seen_users *made;
+    seen_users_stats stats;
+    check_policy_given(policy);
+    seen_users_options options = {
+        .mode = SEEN_STORE_WRITE, .create = true, .policy = policy};
+    if (seen_users_open(&made, "mem:", &options, NULL) != SEEN_OK) return;
+    if (seen_users_stats_of(made, &stats) == SEEN_OK) *policy = stats.policy;
+    seen_users_close(made);
+}
+
+void must_hold(const char *name, uint64_t count)
+{
+    char text[POLICY_TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
+    seen_policy is = {0}, policy = {0};
+    if (is_server(name)) return;
+    if (opt.policy) policy = parse_policy(opt.policy);
+    if (policy_there(name, &is))
+        complete(&policy, &is);
+    else if (opt.policy)
+        fill_in(&policy);
+    uint64_t most = seen_policy_holds(&policy);
+    if (count <= most) return;
+    if (!is.items && !opt.policy) /* a store that is not there */
+        snprintf(text, sizeof text, "the default policy");
+    else
+        show_policy(text, &policy);
+    fail("-n %s: %s holds %s of a user, and the first ones would be fresh "
+         "again: take fewer, or set items= and generations= with --policy",
+         show_count(a, (double)count), text,
+         show_many(b, (double)most, "item"));
+}
+
+/* Waits for another writer. */
+static seen_status open_to_write(struct users *u, const char *name,
+                                 seen_users_options options)
+{
+    const char *url = real_url(name);
+    options.wait_ms = first_wait();
+    set_changing(true);
+    heed_signals(wait_until_closed);
+    seen_status status = seen_users_open(&u->store, url, &options, &u->report);
+    if (status != SEEN_OK) set_changing(false);
+    if (status != SEEN_BUSY || !wait_on(name)) return status;
+    options.wait_ms = second_wait(); /* a signal ends that at once */
+    status = seen_users_open(&u->store, url, &options, &u->report);
+    if (status == SEEN_OK) set_changing(true);
+    return status;
+}
+
 void write_users(struct users *u, const char *name, bool create)
 {
     *u = (struct users){.name = name};
-    seen_users_options options = {.mode = write_mode(), .create = create};
+    seen_users_options options = {.mode = write_mode(),
+                                  .create = create && !opt.no_create};
     seen_policy wanted;
     bool there = false;
     fit_server(name);
+    not_a_filter(name);
+    if (opt.no_create && is_server(name))
+        fail("%s: a server makes nothing but users: leave out --no-create",
+             name);
     if (opt.policy) wanted = parse_policy(opt.policy);
     if (opt.policy || wish.secret_file) there = policy_there(name, &u->was);
     if (opt.policy) {
@@ -299,49 +489,111 @@ void write_users(struct users *u, const char *name, bool create)
     }
     options.secret = there ? given_secret() : new_secret();
     keep_secret();
-    seen_status status = seen_users_open(&u->store, name, &options, &u->report);
+    seen_status status = open_to_write(u, name, options);
     if (status != SEEN_OK && !u->report.created) forget_secret();
+    if (status == SEEN_BUSY) waited_in_vain(name);
     must_open(u, status);
+    u->changing = true;
+    if (signal_came()) {
+        close_users(u);
+        await_end();
+    }
 }
 
 void note_opening(const struct users *u)
 {
     char a[POLICY_TEXT], b[POLICY_TEXT], torn[UNIT_TEXT], frames[UNIT_TEXT];
     seen_users_stats stats;
+    char *near = u->report.created ? near_store(u->name) : NULL;
+    if (near)
+        note("%s: is a new store; there is one called %s: mistyped? "
+             "(--no-create makes none)",
+             u->name, near);
+    free(near);
     if (u->report.recovered_frames || u->report.torn_bytes)
-        note("%s: was not closed last time: %s batches recovered from its "
-             "journal%s%s%s",
-             u->name, show_count(frames, (double)u->report.recovered_frames),
+        note("%s: was not closed last time: %s recovered from its journal"
+             "%s%s%s",
+             u->name,
+             show_many(frames, (double)u->report.recovered_frames, "batch"),
              u->report.torn_bytes ? ", " : "",
              u->report.torn_bytes
                  ? show_size(torn, (double)u->report.torn_bytes)
                  : "",
              u->report.torn_bytes ? " of it never finished" : "");
-    if (!u->changed || seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
+    if (seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
+    if (stats.clock_leaps)
+        note("%s: this machine's clock is %s ahead of the last change: it was "
+             "set, or the store was not used; old users stay until it has "
+             "been so for a day, or seen sweep --force",
+             u->name, show_age(a, stats.clock_ahead));
+    if (!u->changed) return;
     note("%s: policy changed to %s; it was %s", u->name,
          show_policy(a, &stats.policy), show_policy(b, &u->was));
+}
+
+void note_ahead(void)
+{
+    char ahead[UNIT_TEXT];
+    if (users_ahead() > DAY_MS)
+        note("--at is %s ahead of this machine's clock: what these users were "
+             "shown earlier ages by it, too",
+             show_age(ahead, users_ahead()));
 }
 
 void close_users(struct users *u)
 {
     seen_status status = seen_users_close(u->store);
     u->store = NULL;
+    if (u->changing) set_changing(false);
     if (status != SEEN_OK && !u->failed)
         fail("%s: %s", u->name, seen_strerror(status));
+}
+
+/* ---- What had to leave --------------------------------------------------- */
+
+/* Marks are worked into records by a checkpoint at the latest, which is due now
+ * anyway. */
+void count_evicted(struct users *u)
+{
+    seen_users_stats stats;
+    if (u->failed || u->damaged || seen_users_sync(u->store) != SEEN_OK ||
+        seen_users_stats_of(u->store, &stats) != SEEN_OK)
+        return;
+    u->evicted = stats.evicted;
+    u->policy = stats.policy;
+}
+
+void note_evicted(const struct users *u)
+{
+    char gone[UNIT_TEXT], holds[UNIT_TEXT], text[POLICY_TEXT];
+    if (u->evicted == 0) return;
+    note("%s: %s left before the ttl, pushed out by newer ones: %s holds %s of "
+         "a user",
+         u->name, show_many(gone, (double)u->evicted, "mark"),
+         show_policy(text, &u->policy),
+         show_many(holds, (double)seen_policy_holds(&u->policy), "item"));
+}
+
+void json_evicted(struct json *j, const struct users *u)
+{
+    json_number(j, "evicted", u->policy.items ? (double)u->evicted : NAN);
 }
 
 /* ---- What went wrong ---------------------------------------------------- */
 
 const char *users_reason(const struct users *u, seen_status status)
 {
+    int why = errno;
     const char *problem = u->store ? seen_users_problem(u->store) : "";
+    if (!*problem && status == SEEN_IO && why) return strerror(why);
     return *problem ? problem : seen_strerror(status);
 }
 
 void users_failed(const struct users *u, seen_status status)
 {
+    const char *why = users_reason(u, status); /* before errno changes */
     end_progress();
-    fail("%s: %s", u->name, users_reason(u, status));
+    fail("%s: %s", u->name, why);
 }
 
 /* A corrupt record is a matter of its user; anything else, of all. */
@@ -353,13 +605,16 @@ static bool of_one_user(seen_status status)
 
 #define MOST_NOTES 10
 
+/* A server may have answered with nonsense, or the URL may have the wrong n: that
+ * is no reason to remove anything there. */
 bool blame_user(struct users *u, seen_key user, seen_status status)
 {
     char text[USER_TEXT];
     if (!of_one_user(status)) return false;
     if (u->damaged++ < MOST_NOTES)
-        note("%s: user %s: %s; seen forget removes the record", u->name,
-             show_user(text, user), users_reason(u, status));
+        note("%s: user %s: %s%s", u->name, show_user(text, user),
+             users_reason(u, status),
+             is_remote(u->name) ? "" : "; seen forget removes the record");
     return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "flow.h"
 #include "options.h"
+#include "output.h"
 
 #include <seen_users.h>
 
@@ -29,6 +30,11 @@ extern const struct option server_policy_options[];
 
 /* The machine's clock, or --at. */
 uint64_t users_now(void);
+/* How far --at is ahead of the machine's clock; 0: it is not, or not given. */
+uint64_t users_ahead(void);
+bool users_at_given(void);
+/* A word if that is far: all that these users have been shown ages by it. */
+void note_ahead(void);
 
 /* ---- The store ---------------------------------------------------------- */
 
@@ -40,10 +46,16 @@ struct users {
     seen_policy was;
     uint64_t damaged; /* requests for users whose record is */
     bool failed;      /* a change did not reach the disk */
+    bool changing;    /* it is open to be changed */
+    uint64_t evicted; /* marks pushed out by newer ones, see count_evicted() */
+    seen_policy policy; /* by which they were; zeros: nobody tells */
 };
 
 /* Is this what a store is called, and not a filter file? */
 bool is_store(const char *name);
+
+/* Are these two names of one store? */
+bool same_store(const char *a, const char *b);
 
 /* The verb's first operand. */
 const char *store_operand(char **operands, size_t n);
@@ -58,10 +70,20 @@ bool policy_given(void);
 /* The same where it is no store at all. */
 void no_store_options(const char *filter);
 
+/* The end of the program if a user of this store, or of the one that would be
+ * made, cannot hold so many items. A server says so itself. */
+void must_hold(const char *name, uint64_t count);
+
 void read_users(struct users *u, const char *name);
 void read_also(struct users *u, const char *name);
 void write_users(struct users *u, const char *name, bool create);
 void close_users(struct users *u);
+
+/* Right before a store is closed that was changed: how many marks have newer ones
+ * pushed out? Then a note if it is any, and the member of JSON. */
+void count_evicted(struct users *u);
+void note_evicted(const struct users *u);
+void json_evicted(struct json *j, const struct users *u);
 
 /* What a writer that died has left, and what --policy has changed. */
 void note_opening(const struct users *u);
@@ -69,6 +91,10 @@ void note_opening(const struct users *u);
 /* The policy as --policy takes it. */
 #define POLICY_TEXT 160
 const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p);
+
+/* --policy of a server to come, with the defaults of what it leaves out, as its
+ * module writes it. */
+const char *server_policy(const char *text, char buf[POLICY_TEXT]);
 
 /* The operand USER. */
 seen_key user_operand(const char *text);

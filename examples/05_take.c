@@ -27,8 +27,10 @@ int main(int argc, char **argv)
         seen_key items[] = {text("cats"), text("dogs"), text("news"),
                             text("cats"), text("goal")};
         size_t taken;
-        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken))
+        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken)) {
+            fprintf(stderr, "%s: %s\n", argv[1], seen_users_problem(users));
             return 1;
+        }
         printf("visit %d:", visit);
         for (size_t i = 0; i < taken; i++)
             printf(" %.*s", (int)items[i].len, (const char *)items[i].data);

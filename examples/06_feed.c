@@ -51,6 +51,17 @@ static void must(seen_status status, const char *what)
     exit(2);
 }
 
+/* What is wrong with a store is in the report. */
+static seen_users *open_store(const char *dir, seen_users_options options,
+                              seen_store_report *report)
+{
+    seen_users *opened;
+    if (seen_users_open(&opened, dir, &options, report) == SEEN_OK)
+        return opened;
+    fprintf(stderr, "%s: %s\n", dir, report->problem);
+    exit(2);
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -197,11 +208,10 @@ static void *serve_some(void *number)
 static void run_server(const char *dir)
 {
     pthread_t threads[THREADS];
-    must(seen_users_open(
-             &store, dir,
-             &(seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true},
-             NULL),
-         dir);
+    seen_store_report report;
+    store = open_store(
+        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true},
+        &report);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, serve_some, (void *)i))
             die("thread");
@@ -342,10 +352,8 @@ static void check_after_kill(const char *dir)
 {
     double start = seconds();
     seen_store_report report;
-    must(seen_users_open(&store, dir,
-                         &(seen_users_options){.mode = SEEN_STORE_DURABLE},
-                         &report),
-         dir);
+    store = open_store(dir, (seen_users_options){.mode = SEEN_STORE_DURABLE},
+                       &report);
     double opened = seconds();
     for (size_t i = 0; i < answered; i++) {
         check_answer(&answers[i]);
@@ -502,7 +510,8 @@ int main(int argc, char **argv)
     for (size_t i = before; i < answered; i++)
         check_answer(&answers[i]);
 
-    must(seen_users_open(&store, dir, &(seen_users_options){0}, NULL), dir);
+    seen_store_report report;
+    store = open_store(dir, (seen_users_options){0}, &report);
     print_speed();
     measure_reads();
     printf("  repeats shown            %zu of %zu posts\n", repeats, shown);

@@ -145,7 +145,10 @@ int main(void)
     size_t len;
     void *bytes = publish(&len);
     seen_filter *list;
-    if (!bytes || seen_load(&list, bytes, len, NULL, NULL)) return 1;
+    if (!bytes || seen_load(&list, bytes, len, NULL, NULL)) {
+        fprintf(stderr, "the list cannot be made, or not be read back\n");
+        return 1;
+    }
     printf("%d spam mails: a list of %zu bytes, %.2f for each\n", SPAM, len,
            (double)len / SPAM);
 

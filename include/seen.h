@@ -26,8 +26,12 @@
  *            Filters made with SEEN_CONCURRENT also allow the seen_add and
  *            seen_visit families beside any other call but seen_clear(),
  *            seen_merge(), seen_allow() and seen_free().
- * Bytes      The _load and _view calls accept hostile input: any bytes give a
- *            working object or an error, in bounded memory.
+ * Bytes      The _load, _view and _import calls accept hostile input: any bytes
+ *            give a working object or an error, in bounded memory: at most eight
+ *            times the bytes given, and 64 KiB. Where the bytes of a dialect do
+ *            not say how many bits there are, what the caller's spec says counts
+ *            as given; its limit bounds it. Rates that are read are numbers, 0
+ *            to 1.
  * Keys       A key is `len` bytes; NUL is a byte like any other, and the empty
  *            key (NULL, 0) is a key. An integer key is its 8 bytes
  *            little-endian: seen_add_u64() and friends.
@@ -108,6 +112,21 @@ typedef enum seen_kind {
 #define SEEN_CONCURRENT 1u /* lock-free adds from many threads */
 #define SEEN_KEYED      2u /* SipHash with spec.key: safe against chosen keys */
 
+/*
+ * How the program that made a filter turned text into keys. The filter carries
+ * it, in memory and in its bytes, so that whoever asks in another way can be
+ * warned: to the library a key is bytes, and nothing here changes them.
+ */
+typedef enum seen_key_form {
+    SEEN_KEYS_UNKNOWN = 0, /* not said */
+    SEEN_KEYS_TEXT = 1,    /* the text as it is */
+    SEEN_KEYS_LOWER = 2,   /* ASCII letters in lower case */
+    SEEN_KEYS_HEX = 3,     /* the bytes that hex digits spell */
+    SEEN_KEYS_U64 = 4,     /* decimal integers as 8 bytes little-endian */
+    SEEN_KEYS_I32 = 5,     /* decimal integers as 4 bytes little-endian */
+    SEEN_KEYS_UTF16 = 6    /* the text in UTF-16, little-endian */
+} seen_key_form;
+
 typedef struct seen_allocator {
     void *(*alloc)(void *ctx, size_t size); /* NULL on failure */
     void (*release)(void *ctx, void *ptr, size_t size);
@@ -152,7 +171,9 @@ typedef struct seen_spec {
      * those formulas want instead of fpp or bits, where they want it. */
     const char *dialect;
     double bits_per_key;
-    uint64_t reserved[4];
+    seen_key_form key_form; /* a note; SEEN_BITMAP, whose keys are integers, and
+                               filters of other systems have none */
+    uint64_t reserved[3];
 } seen_spec;
 
 typedef struct seen_plan {
@@ -347,7 +368,8 @@ typedef enum seen_merge_op {
 } seen_merge_op;
 
 /* Merge `from` into `into`. SEEN_MISMATCH unless kind, parameters, hash and key
- * agree: anything else would be a silent wrong answer. SEEN_SCALABLE unites
+ * agree: anything else would be a silent wrong answer. So would be two key forms;
+ * where one of them is unknown, that of the result is, too. SEEN_SCALABLE unites
  * layer by layer, which may take a layer, and the rate, beyond what was
  * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED.
  * Nobody looks at the checksums of a view: seen_verify() does. */
@@ -397,6 +419,7 @@ typedef struct seen_info {
     uint32_t links;      /* SEEN_FOREIGN: arrays of bits in its chain */
     bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
                             not estimated from the bits */
+    seen_key_form key_form; /* as in the spec */
     uint64_t reserved[6];
 } seen_info;
 
@@ -466,8 +489,9 @@ typedef struct seen_facts {
     bool keyed;        /* there is a secret ... */
     bool secret_apart; /* ... which is not in the bytes */
     bool journaled;    /* a writer has the file, or died with it */
-    uint64_t id;       /* of a filter file: which, */
-    uint64_t epoch;    /* and since which change of its header */
+    seen_key_form key_form; /* as in the spec */
+    uint64_t id;            /* of a filter file: which, */
+    uint64_t epoch;         /* and since which change of its header */
     uint64_t reserved[6];
 } seen_facts;
 

@@ -59,6 +59,10 @@ typedef struct seen_policy {
 /* What is wrong with it, NULL if nothing is; static storage. */
 SEEN_API const char *seen_policy_problem(const seen_policy *policy);
 
+/* The most items that a record under it can hold: items x generations. That many
+ * different ones, marked or taken in one call, all stay. */
+SEEN_API uint64_t seen_policy_holds(const seen_policy *policy);
+
 /* A policy, a secret, and room to work in. One for each thread. */
 typedef struct seen_exposure seen_exposure;
 
@@ -102,6 +106,10 @@ SEEN_API seen_status seen_exposure_take(seen_exposure *x, seen_record record,
 /* How many generations have left records in marks and takes through x so far:
  * too old, or the oldest of too many. */
 SEEN_API uint64_t seen_exposure_dropped(const seen_exposure *x);
+
+/* How many marks were in generations that left as the oldest of too many, before
+ * their time: newer marks have pushed them out. */
+SEEN_API uint64_t seen_exposure_evicted(const seen_exposure *x);
 
 /* Take items out again, from all generations. Another item with the same
  * fingerprint goes with it: policy.fpp is how often that happens. */

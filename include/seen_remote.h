@@ -14,11 +14,14 @@
  *                bit n of a string is the number n below M; keys are 8 bytes, as
  *                those of seen_add_u64()
  *
+ * A password is in the URL, or is the first line of a file: password-file=PATH, a
+ * parameter of all of them. It is in no report.
+ *
  * Keys go out in batches, many in one pipeline. A question that could not be
  * asked has no answer: SEEN_IO, never "never". A filter that is not there is
  * SEEN_ABSENT, not an empty one: it may have been evicted or have expired; if a
  * part of it is gone, SEEN_CORRUPT. (A bitmap, or a filter of go-zero, that is not
- * there is empty.) Adds
+ * there is empty.) A reply that is not what the command gives is SEEN_CORRUPT. Adds
  * are repeated when a connection breaks; they do no harm twice.
  *
  * Threads: any number, on one handle.
@@ -35,7 +38,11 @@ extern "C" {
 typedef struct seen_remote seen_remote;
 
 /* Connects; SEEN_ABSENT: no such filter, and `create` (items and fpp of it) is
- * NULL. report->created: it was made. */
+ * NULL. report->created: it was made. SEEN_MISMATCH: the string cannot be a filter
+ * of go-zero with so many bits. SEEN_INVALID: also a key of another type.
+ *
+ * SEEN_OK with a report->problem: a warning. The string is hardly a filter of so
+ * many bits, or the bitmap has numbers beyond its bound. */
 SEEN_API seen_status seen_remote_open(seen_remote **m, const char *url,
                                       const seen_spec *create,
                                       seen_store_report *report);

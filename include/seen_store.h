@@ -21,8 +21,24 @@ SEEN_API seen_status seen_random_key(uint8_t key[16]);
 /*
  * A filter file is the format of docs/FORMAT.md. Beside it, while a writer is
  * at work or after it died, lies its journal: FILE.journal-<number>. The two
- * belong together, under the name that the writer used: copy, move or link a file
- * only when there is no journal. One whose journal is missing is SEEN_CORRUPT.
+ * belong together: copy, move or link a file only when there is no journal. One
+ * whose journal is missing is SEEN_CORRUPT.
+ *
+ * Names      A symbolic link stays a link: file, journal and what is written
+ *            beside are where it leads, also to a file that is yet to be made. A
+ *            file with several names (hard links) is SEEN_INVALID for a writer;
+ *            seen_file_save() and seen_file_write() replace the name given. A
+ *            later chdir() changes nothing.
+ * Modes      A new file with its secret is 0600; others are as the umask says. A
+ *            file that is replaced keeps its mode, owner and group as far as
+ *            this process may give them; a journal has those of its file.
+ * Full disk  SEEN_IO, errno ENOSPC: a file that is changed in place has its
+ *            blocks before. Somebody else who truncates a file that is open here
+ *            causes SIGBUS, as with any mapped file.
+ * Forks      A handle belongs to the process that opened it: after fork() only one
+ *            of the two may go on using it, and the other must leave it alone,
+ *            not even close it; open files after forking. While a forked child
+ *            lives it keeps the writer's lock.
  *
  * One writer and any number of readers, in any processes. A reader sees the
  * file as it was when it was opened, or newer. All calls on one store may run
@@ -45,14 +61,15 @@ typedef struct seen_store_options {
     const uint8_t *secret;   /* 16 bytes, where it was kept apart */
     const seen_spec *create; /* make the file if there is none; NULL: then it
                                 is SEEN_ABSENT */
-    uint64_t reserved[6];
+    uint64_t wait_ms;        /* for another writer; 0: SEEN_BUSY at once */
+    uint64_t reserved[5];
 } seen_store_options;
 
 /* What happened, in numbers and in a sentence. Written by every call that takes
  * one, whatever its status; may be NULL. */
 typedef struct seen_store_report {
     uint64_t recovered_frames; /* of the journal, made part of the filter */
-    uint64_t recovered_keys;   /* in them */
+    uint64_t recovered_keys;   /* in them, repeats included */
     uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
     bool created;      /* a new file has the name; an error may come later */
     bool recovered;    /* the last writer did not close it */
@@ -62,7 +79,7 @@ typedef struct seen_store_report {
 
 /*
  * SEEN_ABSENT   no such file, and nothing to create it from
- * SEEN_BUSY     another writer has it
+ * SEEN_BUSY     another writer has it, also after options.wait_ms
  * SEEN_CORRUPT  damaged; seen_file_verify() says where
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
  */

@@ -30,17 +30,30 @@
  *                atomic among callers of this library. No item can be forgotten,
  *                and a mark of none is SEEN_INVALID
  *
+ * A password is in the URL, or is the first line of a file: password-file=PATH, a
+ * parameter. It is in no report.
+ *
  * Threads    Any number may call at once, on one handle. A user's take is one
  *            step: no other call sees half of it. Threads that change at once
  *            share one sync.
- * Processes  One writer, SEEN_BUSY for a second one. Any number of readers, who
- *            see the last checkpoint; with `tail`, also what the journal held
- *            when they opened. A checkpoint happens by itself: after so many
- *            bytes, so long a time, and when the store is closed.
+ * Processes  One writer; a second one waits for options.wait_ms, then it gets
+ *            SEEN_BUSY. Any number of readers, who see the last checkpoint. A
+ *            checkpoint happens by itself: after so many bytes, so long a time (a
+ *            minute), and when the store is closed. If the writer died, readers
+ *            read its journal, too, and miss nothing; one that is open notices
+ *            within a second. With `tail`, a reader sees what the journal held
+ *            when it opened, also beside a living writer, and nothing later.
+ * Forks      A handle belongs to the process that opened it: after fork() only one
+ *            of the two may go on using it, and the other must leave it alone,
+ *            not even close it; open stores after forking. While a forked child
+ *            lives it keeps the writer's lock.
  * Durable    In SEEN_STORE_DURABLE a change that returned SEEN_OK survives a loss
  *            of power; in SEEN_STORE_WRITE a crash of the program, and a loss of
  *            power up to the last checkpoint. After a failed sync every change is
  *            SEEN_IO until the store is opened again.
+ * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
+ *            finds no room for lock.mdb, needs to read seen.lock: it reads while
+ *            there is no writer, and is SEEN_BUSY beside one.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
  *            seen_users_forget_user() and a new start helps.
  */
@@ -62,7 +75,7 @@ typedef struct seen_users seen_users;
 typedef struct seen_users_options {
     seen_store_mode mode;
     bool create;               /* if there is none; otherwise SEEN_ABSENT */
-    bool tail;                 /* readers: and the journal */
+    bool tail;                 /* readers: and the journal, now */
     const seen_policy *policy; /* of a new store; of one that is there, from now
                                   on (writers). NULL: as it is */
     const uint8_t *secret;     /* 16 bytes, of a new store; NULL: a random one.
@@ -71,7 +84,8 @@ typedef struct seen_users_options {
     uint64_t checkpoint_bytes; /* of changes in memory: 256 MiB */
     uint64_t journal_bytes;    /* 256 MiB */
     uint64_t checkpoint_ms;    /* after a change: 60,000 */
-    uint64_t reserved[6];
+    uint64_t wait_ms;          /* for another writer; 0: SEEN_BUSY at once */
+    uint64_t reserved[5];
 } seen_users_options;
 
 SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
@@ -81,8 +95,9 @@ SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
  * what was acknowledged is in the journal. */
 SEEN_API seen_status seen_users_close(seen_users *u);
 
-/* What is wrong, after a call that failed for the store's sake; "" if nothing
- * is. Good until the handle is closed. */
+/* What is wrong, after a call that failed for the store's sake, or a take of more
+ * than the policy holds, until a call is carried out; "" if nothing is. The text
+ * is good until the handle is closed. */
 SEEN_API const char *seen_users_problem(const seen_users *u);
 
 /* ---- One user ----------------------------------------------------------- */
@@ -98,6 +113,8 @@ SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
 SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
                                      const seen_key *items, size_t n,
                                      bool *fresh);
+/* SEEN_INVALID also where it could take more items than the policy holds
+ * (seen_policy_holds()): the first ones would be fresh again. */
 SEEN_API seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
                                      seen_key *items, size_t n, size_t count,
                                      size_t *taken);
@@ -154,7 +171,16 @@ SEEN_API seen_status seen_users_each(
 /* A checkpoint now. */
 SEEN_API seen_status seen_users_sync(seen_users *u);
 
-/* Remove users all of whose marks have aged out; how many. */
+/* Remove users all of whose marks have aged out; how many. By the machine's clock
+ * if `now` is 0, as far as it is believed (below); otherwise by `now`, and it is
+ * the caller who knows that this is the time.
+ *
+ * Checkpoints remove such users, too, by and by: by the machine's clock, a day
+ * later. No mark of a user, whatever its time, ages the record of another. If the
+ * clock is found more than a day ahead of where it was at the last checkpoint, it
+ * was set or the store was not used: that much is not believed until it has stayed
+ * for a day (`clock_ahead`). Where marks are more than a day behind the machine's
+ * clock, checkpoints remove nobody: call this with your own time. */
 SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now,
                                       uint64_t *removed);
 
@@ -176,7 +202,13 @@ typedef struct seen_users_stats {
     uint64_t stall_us;      /* longest time that one kept a change waiting */
     uint64_t expired;       /* users removed by this handle */
     uint64_t sequence;      /* journal frames that the last checkpoint covers */
-    uint64_t reserved[8];
+    uint64_t clock_ahead;   /* milliseconds of the machine's clock that were not
+                               believed at the last checkpoint */
+    uint64_t clock_leaps;   /* noticed by this handle */
+    uint64_t evicted;       /* marks that newer ones have pushed out, by this
+                               handle, as far as records are up to date: all
+                               of it after seen_users_sync() */
+    uint64_t reserved[5];
 } seen_users_stats;
 
 SEEN_API seen_status seen_users_stats_of(seen_users *u,

@@ -89,6 +89,46 @@ void words_add_secret(struct words *w, bool keyed, const uint8_t secret[16])
     words_add(w, "%s", hex);
 }
 
+struct name {
+    seen_key key;
+    int place;
+};
+
+static int by_bytes(const struct name *a, const struct name *b)
+{
+    size_t len = a->key.len < b->key.len ? a->key.len : b->key.len;
+    int order = memcmp(a->key.data, b->key.data, len);
+    return order ? order
+                 : (a->key.len > b->key.len) - (a->key.len < b->key.len);
+}
+
+static int by_bytes_and_place(const void *a, const void *b)
+{
+    const struct name *x = a, *y = b;
+    int order = by_bytes(x, y);
+    return order ? order : x->place - y->place;
+}
+
+RedisModuleString **distinct_names(RedisModuleString **names, int *n)
+{
+    struct name *sorted = RedisModule_Alloc((size_t)*n * sizeof *sorted);
+    RedisModuleString **out = RedisModule_Alloc((size_t)*n * sizeof(void *));
+    for (int i = 0; i < *n; i++) {
+        sorted[i] = (struct name){key_of(names[i]), i};
+        out[i] = names[i];
+    }
+    qsort(sorted, (size_t)*n, sizeof *sorted, by_bytes_and_place);
+    for (int i = 1; i < *n; i++)
+        if (by_bytes(&sorted[i - 1], &sorted[i]) == 0)
+            out[sorted[i].place] = NULL;
+    int kept = 0;
+    for (int i = 0; i < *n; i++)
+        if (out[i]) out[kept++] = out[i];
+    RedisModule_Free(sorted);
+    *n = kept;
+    return out;
+}
+
 static int digit(char c)
 {
     const char *digits = "0123456789abcdef0123456789ABCDEF";

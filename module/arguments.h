@@ -30,6 +30,10 @@ static inline seen_key key_of(const RedisModuleString *s)
     return key;
 }
 
+/* Each of *n names once, in the order in which they come first: the caller's to
+ * free with RedisModule_Free(). *n is how many there are. */
+RedisModuleString **distinct_names(RedisModuleString **names, int *n);
+
 /* Arguments to hand on to RedisModule_Replicate() as "v". */
 struct words {
     RedisModuleString *word[32];

@@ -26,6 +26,8 @@
 #include "object.h"
 #include "reply.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 #define FEW       1024 /* items that need no memory of their own */
@@ -353,6 +355,20 @@ static void count_taken(size_t asked, size_t taken)
     statistics.adds += taken;
 }
 
+/* What a take gives must be remembered, or it would be given again. */
+static bool holds(RedisModuleCtx *ctx, const struct request *q, size_t n)
+{
+    char text[160];
+    uint64_t most = seen_policy_holds(&q->policy->policy);
+    size_t count = q->most < n ? q->most : n;
+    if (count <= most) return true;
+    snprintf(text, sizeof text,
+             "ERR a take of %zu items: the policy (%.60s) holds %llu of a user",
+             count, q->policy->text, (unsigned long long)most);
+    RedisModule_ReplyWithError(ctx, text);
+    return false;
+}
+
 int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
@@ -366,6 +382,10 @@ int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct exposure *e = open(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
+    if (!holds(ctx, &q, q.n)) {
+        RedisModule_CloseKey(key);
+        return REDISMODULE_OK;
+    }
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     seen_status status =
         seen_exposure_take(q.policy->x, exposure_record(e), q.now, keys, q.n,
@@ -513,6 +533,10 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
     if (!read_packed(ctx, &q, &p, few)) return REDISMODULE_OK;
     struct exposure *e = open(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
+    if (!refused && take && !holds(ctx, &q, p.n)) {
+        RedisModule_CloseKey(key);
+        refused = true;
+    }
     if (refused) {
         keys_done(p.keys, few);
         return REDISMODULE_OK;
@@ -682,6 +706,83 @@ static bool widest(RedisModuleCtx *ctx, RedisModuleString **names, int n,
     return take_policy(ctx, &all, q);
 }
 
+/*
+ * Many records into one, as a tournament: each union is of two that have as many
+ * records in them, so that a record is read once for every doubling, and not once
+ * for every record behind it. at[i] has 2^i of them, or none (`full`).
+ */
+struct tournament {
+    seen_exposure *x;
+    uint64_t now;
+    seen_record at[32];
+    uint32_t full;
+};
+
+/* Of two copies, one that is the caller's. */
+static seen_status unite(const struct tournament *t, seen_record *a,
+                         seen_record b)
+{
+    seen_record both;
+    seen_status status = seen_exposure_merge(t->x, *a, b, t->now, &both);
+    if (status == SEEN_OK) {
+        both = own(both);
+        RedisModule_Free((void *)(uintptr_t)a->data);
+        *a = both;
+    }
+    RedisModule_Free((void *)(uintptr_t)b.data);
+    return status;
+}
+
+/* A copy, which becomes the tournament's. */
+static seen_status enter(struct tournament *t, seen_record record)
+{
+    seen_status status = SEEN_OK;
+    uint32_t i = 0;
+    for (; status == SEEN_OK && t->full >> i & 1; i++) {
+        t->full ^= (uint32_t)1 << i;
+        status = unite(t, &t->at[i], record);
+        record = t->at[i];
+    }
+    t->at[i] = record;
+    t->full |= (uint32_t)1 << i;
+    return status;
+}
+
+/* What is left, the latest first, as they came; the caller's. */
+static seen_status finish(struct tournament *t, seen_record *all)
+{
+    seen_status status = SEEN_OK;
+    *all = (seen_record){0};
+    for (uint32_t i = 0; i < 32; i++) {
+        if (!(t->full >> i & 1)) continue;
+        if (status == SEEN_OK && all->data) {
+            status = unite(t, &t->at[i], *all);
+            *all = t->at[i];
+        } else if (all->data) {
+            RedisModule_Free((void *)(uintptr_t)t->at[i].data);
+        } else {
+            *all = t->at[i];
+        }
+    }
+    return status;
+}
+
+/* Those with these names; that they are users is known. */
+static seen_status enter_all(RedisModuleCtx *ctx, struct tournament *t,
+                             RedisModuleString **names, int n)
+{
+    seen_status status = SEEN_OK;
+    for (int i = 0; status == SEEN_OK && i < n; i++) {
+        RedisModuleKey *key;
+        bool refused;
+        const struct exposure *from =
+            open_key(ctx, names[i], REDISMODULE_READ, &key, &refused);
+        status = enter(t, own(exposure_record(from)));
+        if (key) RedisModule_CloseKey(key);
+    }
+    return status;
+}
+
 int xp_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
@@ -694,21 +795,15 @@ int xp_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct exposure *e = open_key(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
     if (refused) return REDISMODULE_OK;
-    seen_record all = own(exposure_record(e));
-    seen_status status = SEEN_OK;
-    for (int i = 2; status == SEEN_OK && i < argc; i++) {
-        RedisModuleKey *from_key;
-        seen_record record;
-        const struct exposure *from =
-            open_key(ctx, argv[i], REDISMODULE_READ, &from_key, &refused);
-        status = seen_exposure_merge(q.policy->x, all, exposure_record(from),
-                                     q.now, &record);
-        if (from_key) RedisModule_CloseKey(from_key);
-        if (status != SEEN_OK) break;
-        record = own(record);
-        RedisModule_Free((void *)(uintptr_t)all.data);
-        all = record;
-    }
+    struct tournament t = {.x = q.policy->x, .now = q.now};
+    seen_record all;
+    seen_status status = enter(&t, own(exposure_record(e)));
+    int n = argc - 2;
+    RedisModuleString **others = distinct_names(argv + 2, &n);
+    if (status == SEEN_OK) status = enter_all(ctx, &t, others, n);
+    RedisModule_Free(others);
+    seen_status end = finish(&t, &all);
+    if (status == SEEN_OK) status = end;
     if (status == SEEN_OK)
         status = put_record(ctx, key, argv[1], e, &q, all, "seen.merge");
     RedisModule_Free((void *)(uintptr_t)all.data);
@@ -823,17 +918,58 @@ int xp_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return REDISMODULE_OK;
 }
 
-/* SEEN.POLICY [name [policy]] */
+/* ---- SEEN.POLICY [name [policy | RESET]] -------------------------------- */
+
+enum where {
+    HERE,      /* a client's, who may be wrong */
+    READ_ONLY, /* a client's on a replica, which has what its primary tells it */
+    AGAIN      /* what has happened already: by a primary, or from the AOF */
+};
+
+/* Questions are for everybody, so the command is no write, and the server leaves
+ * replicas to us. */
+static enum where where(RedisModuleCtx *ctx)
+{
+    int flags = RedisModule_GetContextFlags(ctx);
+    if (flags &
+        (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING))
+        return AGAIN;
+    return flags & REDISMODULE_CTX_FLAGS_READONLY ? READ_ONLY : HERE;
+}
+
+static int set_policy(RedisModuleCtx *ctx, RedisModuleString **argv)
+{
+    seen_key name = key_of(argv[1]), text = key_of(argv[2]);
+    const char *problem = NULL;
+    bool changed, reset = is_word(argv[2], "RESET");
+    enum where from = where(ctx);
+    if (from == READ_ONLY)
+        return RedisModule_ReplyWithError(
+            ctx, "READONLY You can't set policies on a read only replica: it "
+                 "has those of its primary");
+    if (!reset)
+        problem =
+            policy_set(name.data, name.len, text.data, text.len, &changed);
+    else if (from == HERE && !policy_named(name.data, name.len))
+        problem = "the name of a policy before RESET: see SEEN.POLICY";
+    else
+        changed = policy_reset(name.data, name.len);
+    if (problem) {
+        end_if_loading(ctx, argv[1], SEEN_INVALID);
+        return reply_error(ctx, "ERR expected %s", problem);
+    }
+    if (changed)
+        RedisModule_Replicate(ctx, "SEEN.POLICY", "sc", argv[1],
+                              reset ? "RESET"
+                                    : policy_named(name.data, name.len)->text);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 int xp_policy(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     const char *problem;
     if (argc > 3) return RedisModule_WrongArity(ctx);
-    if (argc == 3) {
-        problem = policy_set(RedisModule_StringPtrLen(argv[1], NULL),
-                             RedisModule_StringPtrLen(argv[2], NULL));
-        return problem ? reply_error(ctx, "ERR expected %s", problem)
-                       : RedisModule_ReplyWithSimpleString(ctx, "OK");
-    }
+    if (argc == 3) return set_policy(ctx, argv);
     if (argc == 2) {
         seen_key name = key_of(argv[1]);
         const struct policy *p = policy_find(name.data, name.len, &problem);

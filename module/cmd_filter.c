@@ -835,12 +835,14 @@ int bf_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (refused) return REDISMODULE_OK;
     struct object *merged = NULL;
     seen_status status = o ? object_copy(&merged, o) : SEEN_OK;
-    int i = 2;
-    for (; status == SEEN_OK && i < argc; i++)
-        status = merge_one(ctx, argv[i], &merged, &refused);
+    int n = argc - 2, i = 0;
+    RedisModuleString **others = distinct_names(argv + 2, &n);
+    for (; status == SEEN_OK && i < n; i++)
+        status = merge_one(ctx, others[i], &merged, &refused);
     if (status != SEEN_OK) {
         bool foreign = merged && merged->params.foreign;
-        if (!refused) reply_unlike(ctx, status, argv[i - 1], foreign);
+        if (!refused)
+            reply_unlike(ctx, status, i ? others[i - 1] : argv[1], foreign);
         object_free(merged);
     } else {
         void *old = NULL;
@@ -854,6 +856,7 @@ int bf_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         object_changed(ctx, argv[1], "bf.merge");
         RedisModule_ReplyWithSimpleString(ctx, "OK");
     }
+    RedisModule_Free(others);
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }

@@ -58,7 +58,7 @@ static const char *set_word(const char *name, const char *value)
     }
     if (!strcmp(name, "secret-file")) return secret_load(value);
     if (!strncmp(name, "policy", 6) && (!name[6] || name[6] == '.'))
-        return policy_set(name[6] ? name + 7 : "default", value);
+        return policy_configure(name[6] ? name + 7 : "default", value);
     return "one of commands, keyed, error, capacity, cf-capacity, expansion, "
            "memory-limit, secret-file, policy, policy.NAME";
 }
@@ -99,7 +99,7 @@ static int load_one(RedisModuleCtx *ctx, const char *text)
 
 int config_load(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    policy_set("default", "items=1000");
+    policy_configure("default", "items=1000"); /* the first of all */
     for (int i = 0; i < argc; i++)
         if (load_one(ctx, RedisModule_StringPtrLen(argv[i], NULL)) !=
             REDISMODULE_OK)
@@ -151,12 +151,24 @@ static RedisModuleString *get_word(const char *name, void *data)
     return *lent;
 }
 
+/* The default that SEEN.POLICY has set counts, so another configured one would be
+ * accepted and change nothing. */
+static const char *overruled(const char *name, const char *value)
+{
+    const struct policy *p = policy_at(0);
+    if (strcmp(name, "policy") != 0 || !p->set || !strcmp(value, p->text))
+        return NULL;
+    return "no other policy while SEEN.POLICY has set the default: change it "
+           "there, or SEEN.POLICY default RESET";
+}
+
 static int change_word(const char *name, RedisModuleString *value, void *data,
                        RedisModuleString **problem)
 {
     (void)data;
-    const char *expected =
-        set_word(name, RedisModule_StringPtrLen(value, NULL));
+    const char *text_of_value = RedisModule_StringPtrLen(value, NULL);
+    const char *expected = overruled(name, text_of_value);
+    if (!expected) expected = set_word(name, text_of_value);
     if (!expected) return REDISMODULE_OK;
     char text[160];
     int len = snprintf(text, sizeof text, "expected %s", expected);

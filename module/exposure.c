@@ -3,6 +3,7 @@
 
 #include "bytes.h"
 #include "memory.h"
+#include "policy_data.h"
 #include "secret.h"
 
 #include <stdatomic.h>
@@ -246,17 +247,21 @@ static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key,
 
 int exposure_types(RedisModuleCtx *ctx)
 {
-    RedisModuleTypeMethods methods = {.version =
-                                          REDISMODULE_TYPE_METHOD_VERSION,
-                                      .rdb_load = rdb_load,
-                                      .rdb_save = rdb_save,
-                                      .aof_rewrite = aof_rewrite,
-                                      .mem_usage = mem_usage,
-                                      .digest = digest,
-                                      .free = free_value,
-                                      .free_effort = free_effort,
-                                      .copy = copy_value,
-                                      .defrag = defrag};
+    RedisModuleTypeMethods methods = {
+        .version = REDISMODULE_TYPE_METHOD_VERSION,
+        .rdb_load = rdb_load,
+        .rdb_save = rdb_save,
+        .aof_rewrite = aof_rewrite,
+        .mem_usage = mem_usage,
+        .digest = digest,
+        .free = free_value,
+        .aux_load = policy_aux_load,
+        .aux_save = policy_aux_save,
+        .aux_save2 = policy_aux_save2,
+        .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB,
+        .free_effort = free_effort,
+        .copy = copy_value,
+        .defrag = defrag};
     exposure_type =
         RedisModule_CreateDataType(ctx, "seen-xp-1", ENCODING, &methods);
     if (exposure_type) return REDISMODULE_OK;

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "object.h"
 #include "policy.h"
+#include "policy_data.h"
 #include "secret.h"
 #include "syntax.h"
 
@@ -138,6 +139,12 @@ static void info(RedisModuleInfoCtx *ctx, int for_crash)
     RedisModule_InfoAddFieldULongLong(ctx, "hits", statistics.hits);
     RedisModule_InfoAddFieldULongLong(ctx, "evicted_generations",
                                       policy_dropped());
+    size_t set = 0;
+    while (policy_set_at(set))
+        set++;
+    RedisModule_InfoAddFieldCString(ctx, "policy", policy_at(0)->text);
+    RedisModule_InfoAddFieldULongLong(ctx, "policies_set", set);
+    RedisModule_InfoAddFieldULongLong(ctx, "policy_bytes", policy_bytes());
     RedisModule_InfoAddFieldCString(ctx, "keyed",
                                     exposure_keyed ? "yes" : "no");
     RedisModule_InfoAddFieldCString(ctx, "filters_keyed",
@@ -164,6 +171,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (config_load(ctx, argv, argc) != REDISMODULE_OK ||
         object_types(ctx) != REDISMODULE_OK ||
         exposure_types(ctx) != REDISMODULE_OK ||
+        policy_data_subscribe(ctx) != REDISMODULE_OK ||
         create_commands(ctx) != REDISMODULE_OK ||
         config_register(ctx) != REDISMODULE_OK)
         return REDISMODULE_ERR;

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_POLICIES 64 /* with a name, or used lately */
-#define MOST_NAMES    32 /* so that there is always place for a primary's */
+#define MOST_NAMES    32 /* that are configured, and as many that are set */
+#define MOST_POLICIES 96 /* with a name, or used lately */
+#define MOST_ROOM     ((size_t)64 << 20) /* of all that are not in use */
+#define IN_USE        4 /* policies that one command can have */
 
 static struct policy policies[MOST_POLICIES];
 static size_t count;
@@ -23,20 +25,29 @@ static const char FORM[] = "a policy: items=1000,generations=5,fpp=0.001,"
 
 /* ---- Room to work in; belongs to no key ---------------------------------- */
 
+static size_t room_bytes;
+
 static void *take_room(void *context, size_t size)
 {
     (void)context;
-    return try_alloc(size);
+    void *at = try_alloc(size);
+    if (at) room_bytes += size;
+    return at;
 }
 
 static void give_room_back(void *context, void *at, size_t size)
 {
     (void)context;
-    (void)size;
+    if (at) room_bytes -= size;
     RedisModule_Free(at);
 }
 
 static const seen_allocator room = {take_room, give_room_back, NULL};
+
+uint64_t policy_bytes(void)
+{
+    return room_bytes;
+}
 
 /* ---- Text --------------------------------------------------------------- */
 
@@ -128,46 +139,162 @@ static struct policy *place(void)
     return oldest;
 }
 
-/* In the place `p`, or in one of its own if that is NULL. */
-static struct policy *put(struct policy *p, const char *name,
-                          const seen_policy *policy, const char **problem)
+static void close_room(struct policy *p)
 {
-    if (!p && (!*name || !policy_at(MOST_NAMES - 1))) p = place();
-    if (!p) {
-        *problem = "fewer policies: 32 have names";
-        return NULL;
-    }
     dropped += seen_exposure_dropped(p->x);
     seen_exposure_free(p->x);
-    *p = (struct policy){.policy = *policy, .used = ++clock_};
-    snprintf(p->name, sizeof p->name, "%s", name);
+    p->x = NULL;
+}
+
+static void become(struct policy *p, const seen_policy *policy)
+{
+    close_room(p);
+    p->policy = *policy;
+    p->used = ++clock_;
     snprintf(p->text, sizeof p->text,
              "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64
              "ms",
              policy->items, policy->generations, policy->fpp, policy->ttl);
+}
+
+/* A place of its own: there is always one, MOST_POLICIES being larger than what
+ * names can take. */
+static struct policy *add(const char *name, size_t len)
+{
+    struct policy *p = place();
+    close_room(p);
+    *p = (struct policy){.used = 0};
+    memcpy(p->name, name, len);
     return p;
+}
+
+/* The room of a policy is made for its items, up to 60 MB: a few bytes that name
+ * many such policies must not take gigabytes. Those used longest ago give theirs
+ * back; not the latest, which the command at hand may be using. */
+static void close_rooms(void)
+{
+    while (room_bytes > MOST_ROOM) {
+        struct policy *oldest = NULL;
+        for (size_t i = 0; i < count; i++)
+            if (policies[i].x && policies[i].used + IN_USE <= clock_ &&
+                (!oldest || policies[i].used < oldest->used))
+                oldest = &policies[i];
+        if (!oldest) return;
+        close_room(oldest);
+    }
 }
 
 /* The secret is known, whatever the order of the arguments was. */
 static struct policy *ready(struct policy *p, const char **problem)
 {
-    if (p->x ||
-        seen_exposure_new(&p->x, &p->policy, exposure_secret, &room) == SEEN_OK)
-        return p;
-    *problem = "ERR no memory for another policy";
+    if (p->used != clock_) p->used = ++clock_;
+    close_rooms();
+    if (p->x) return p;
+    if (seen_exposure_new(&p->x, &p->policy, exposure_secret, &room) !=
+        SEEN_OK) {
+        p->x = NULL;
+        *problem = "ERR no memory for another policy";
+        return NULL;
+    }
+    return p;
+}
+
+/* ---- Names -------------------------------------------------------------- */
+
+static bool name_right(const char *name, size_t len)
+{
+    if (len < 1 || len >= sizeof policies->name) return false;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] <= ' ' || strchr("=,\x7f", name[i]))
+            return false;
+    return true;
+}
+
+/* How many have a name, and it from there. */
+static size_t names(bool set)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += set ? policies[i].set : policies[i].configured;
+    return n;
+}
+
+static const char *give(const char *name, size_t len, const char *text,
+                        size_t text_len, bool set, bool *changed)
+{
+    seen_policy policy;
+    *changed = false;
+    if (!name_right(name, len))
+        return "a name of 1 to 31 letters without =, comma and spaces";
+    const char *problem = read_policy(text, text_len, &policy);
+    if (problem) return problem;
+    struct policy *p = named(name, len);
+    bool known = p && (set ? p->set : p->configured);
+    if (!known && names(set) == MOST_NAMES)
+        return set ? "fewer policies: 32 are set, and SEEN.POLICY name RESET "
+                     "takes one back"
+                   : "fewer policies: 32 are configured";
+    if (!p) p = add(name, len);
+    *changed = !known || !policy_same(&p->policy, &policy);
+    if (set) {
+        p->set = true;
+    } else {
+        p->configured = true;
+        p->base = policy;
+    }
+    if (set == p->set) become(p, &policy);
     return NULL;
 }
 
-const char *policy_set(const char *name, const char *text)
+const char *policy_configure(const char *name, const char *text)
 {
-    seen_policy policy;
-    size_t len = strlen(name);
-    if (len < 1 || len >= sizeof policies->name || strpbrk(name, "=, "))
-        return "a name of 1 to 31 letters without = and comma";
-    const char *problem = read_policy(text, strlen(text), &policy);
-    if (problem) return problem;
-    return put(named(name, len), name, &policy, &problem) ? NULL : problem;
+    bool changed;
+    return give(name, strlen(name), text, strlen(text), false, &changed);
 }
+
+const char *policy_set(const char *name, size_t len, const char *text,
+                       size_t text_len, bool *changed)
+{
+    return give(name, len, text, text_len, true, changed);
+}
+
+/* What is configured holds again; if nothing is, the policy has no name any more. */
+static void take_back(struct policy *p)
+{
+    p->set = false;
+    if (p->configured)
+        become(p, &p->base);
+    else
+        memset(p->name, 0, sizeof p->name);
+}
+
+bool policy_reset(const char *name, size_t len)
+{
+    struct policy *p = named(name, len);
+    if (!p || !p->set) return false;
+    take_back(p);
+    return true;
+}
+
+void policy_reset_all(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (policies[i].set) take_back(&policies[i]);
+}
+
+const struct policy *policy_named(const char *name, size_t len)
+{
+    return named(name, len);
+}
+
+const struct policy *policy_set_at(size_t n)
+{
+    for (size_t i = 0; i < count; i++)
+        if (policies[i].set && n-- == 0) return &policies[i];
+    return NULL;
+}
+
+/* ---- Finding ------------------------------------------------------------ */
 
 bool policy_same(const seen_policy *a, const seen_policy *b)
 {
@@ -178,12 +305,11 @@ bool policy_same(const seen_policy *a, const seen_policy *b)
 struct policy *policy_of(const seen_policy *numbers, const char **problem)
 {
     for (size_t i = 0; i < count; i++)
-        if (policy_same(&policies[i].policy, numbers)) {
-            policies[i].used = ++clock_;
+        if (policy_same(&policies[i].policy, numbers))
             return ready(&policies[i], problem);
-        }
-    struct policy *p = put(NULL, "", numbers, problem);
-    return p ? ready(p, problem) : NULL;
+    struct policy *p = add("", 0);
+    become(p, numbers);
+    return ready(p, problem);
 }
 
 struct policy *policy_find(const char *at, size_t len, const char **problem)

@@ -24,6 +24,22 @@ typedef struct RedisModuleInfoCtx RedisModuleInfoCtx;
 typedef struct RedisModuleDefragCtx RedisModuleDefragCtx;
 typedef struct RedisModuleCommand RedisModuleCommand;
 
+/* What happens to the server, for those who subscribe. */
+typedef struct RedisModuleEvent {
+    uint64_t id, version;
+} RedisModuleEvent;
+
+#define REDISMODULE_EVENT_LOADING    3
+#define REDISMODULE_EVENT_FORK_CHILD 13
+
+#define REDISMODULE_SUBEVENT_LOADING_REPL_START 2 /* 0: of RDB, 1: of AOF */
+#define REDISMODULE_SUBEVENT_FORK_CHILD_BORN    0
+
+typedef void (*RedisModuleEventCallback)(RedisModuleCtx *ctx,
+                                         RedisModuleEvent event,
+                                         uint64_t subevent, void *data);
+typedef void (*RedisModuleTimerProc)(RedisModuleCtx *ctx, void *data);
+
 #define REDISMODULE_OK       0
 #define REDISMODULE_ERR      1
 #define REDISMODULE_APIVER_1 1
@@ -36,6 +52,8 @@ typedef struct RedisModuleCommand RedisModuleCommand;
 
 /* GetContextFlags */
 #define REDISMODULE_CTX_FLAGS_SLAVE      (1 << 3)
+#define REDISMODULE_CTX_FLAGS_READONLY   (1 << 4)
+#define REDISMODULE_CTX_FLAGS_AOF        (1 << 6)
 #define REDISMODULE_CTX_FLAGS_REPLICATED (1 << 12)
 #define REDISMODULE_CTX_FLAGS_LOADING    (1 << 13)
 
@@ -70,9 +88,10 @@ typedef int (*RedisModuleConfigSetStringFunc)(const char *name,
 typedef int (*RedisModuleConfigApplyFunc)(RedisModuleCtx *ctx, void *data,
                                           RedisModuleString **problem);
 
-/* What a data type can do: version 3, which Redis 6.2 knows and all later
- * servers take. */
-#define REDISMODULE_TYPE_METHOD_VERSION 3
+/* What a data type can do: version 5, of Redis 7.2. Servers read as much of it as
+ * they know: 6.2 up to `defrag`, 7.0 up to `copy2`. */
+#define REDISMODULE_TYPE_METHOD_VERSION 5
+#define REDISMODULE_AUX_BEFORE_RDB      (1 << 0)
 typedef struct RedisModuleTypeMethods {
     uint64_t version;
     void *(*rdb_load)(RedisModuleIO *io, int encoding);
@@ -90,6 +109,8 @@ typedef struct RedisModuleTypeMethods {
                   const void *value);
     int (*defrag)(RedisModuleDefragCtx *ctx, RedisModuleString *key,
                   void **value);
+    void *mem_usage2, *free_effort2, *unlink2, *copy2; /* not used */
+    void (*aux_save2)(RedisModuleIO *io, int when);    /* instead of aux_save */
 } RedisModuleTypeMethods;
 
 /* What COMMAND INFO and COMMAND DOCS tell, and where keys are: version 1, of

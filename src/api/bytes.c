@@ -4,7 +4,10 @@
  *
  * A filter of another system is put into our container as it is: its own bytes
  * are the payload, and the state says what they are and what they do not say
- * themselves. So its reader is the one that other bytes go through, too.
+ * themselves. So its reader is the one that other bytes go through, too. Where
+ * they are fewer than the filter needs in memory (go-zero leaves out the zeros at
+ * the end), zeros make up for it: whoever loads it takes no more memory than a few
+ * times the bytes that are there.
  *
  *     offset  size  state of a foreign filter
  *     0       8     length of its bytes; zeros follow, up to a whole line
@@ -22,6 +25,7 @@
 #include "dialect/dialect.h"
 #include "seen_allowlist.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Save --------------------------------------------------------------- */
@@ -58,6 +62,16 @@ void seen_saved_free(struct seen_saved *s)
 
 #define FOREIGN_STATE 40
 
+/* Bytes of a payload: not empty, and not less than the bits take. */
+static uint64_t foreign_room(const struct seen_foreign *own, uint64_t len)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < own->count; i++)
+        bits += own->links[i].bytes;
+    if (len < bits) len = bits;
+    return len ? len : 1;
+}
+
 static void save_foreign(const seen_filter *f, struct seen_saved *out)
 {
     const struct seen_foreign *own = seen_foreign_of(f);
@@ -65,7 +79,7 @@ static void save_foreign(const seen_filter *f, struct seen_saved *out)
     const char *name = own->dialect->facts.name;
     size_t len = 0;
     seen_export(f, NULL, NULL, 0, &len);
-    out->whole_len = len ? len : 1; /* a payload cannot be empty */
+    out->whole_len = foreign_room(own, len);
     out->parts[0] = (struct seen_part){NULL, out->whole_len, false};
     out->body.count = 1;
 
@@ -112,7 +126,8 @@ static seen_status measure(const seen_filter *f, uint32_t flags,
     *h = (struct seen_native){.plan = f->plan,
                               .flags = flags | (keyed ? SEEN_NATIVE_KEYED : 0),
                               .hash = f->hash,
-                              .items = f->items};
+                              .items = f->items,
+                              .key_form = f->key_form};
     if (f->flags & SEEN_CONCURRENT) h->items = estimate(f);
     memcpy(h->secret, f->secret, sizeof h->secret);
     if (keyed) h->secret_check = seen_secret_check(f->secret);
@@ -252,7 +267,8 @@ static seen_status read_common(const struct seen_native *h,
                             .hash = h->hash,
                             .flags = keyed ? SEEN_KEYED : 0,
                             .plan = h->plan,
-                            .items = h->items};
+                            .items = h->items,
+                            .key_form = (seen_key_form)h->key_form};
     if (!common->ops) return SEEN_UNSUPPORTED;
     if (common->flags & ~common->ops->flags ||
         h->hash != seen_kind_hash(common->ops, keyed, h->hash->bits) ||
@@ -271,6 +287,9 @@ static seen_status read_state(seen_filter *f, const uint8_t *buf,
     seen_status status = h->state_len > 0 ? SEEN_CORRUPT : SEEN_OK;
     if (f->ops->load_state) status = f->ops->load_state(f, state, h->state_len);
     if (status != SEEN_OK) return status;
+    /* What was built for its keys never has more: the rate would be no number. */
+    if (f->ops->build && isnan(f->ops->plan_fpp(&f->plan, f->items)))
+        return SEEN_CORRUPT;
     uint64_t sum = 0;
     struct seen_part part;
     for (uint32_t i = 0; f->ops->part(f, i, &part); i++) {
@@ -356,11 +375,23 @@ read_foreign_state(const uint8_t *buf, const struct seen_native *h,
     spec->items = seen_get_le64(state + 16);
     spec->fpp = seen_get_le_double(state + 24);
     spec->hashes = seen_get_le32(state + 32);
-    uint64_t room = h->payload_len;
-    bool fits = *len <= room && room - *len <= SEEN_LINE_SIZE - (*len != 0);
-    if (!fits || flag > 1 || strlen(name) != h->state_len - FOREIGN_STATE)
+    if (*len > h->payload_len || flag > 1 ||
+        strlen(name) != h->state_len - FOREIGN_STATE)
         return NULL;
     return seen_dialect_find(name);
+}
+
+/* The payload is as long as it would be written, which bounds the memory. */
+static bool room_fits(const struct seen_dialect *d, const seen_spec *spec,
+                      const uint8_t *payload, uint64_t len, uint64_t room)
+{
+    struct seen_foreign shape;
+    const char *why;
+    if (seen_dialect_read(d, spec, payload, (size_t)len, &shape, &why) !=
+        SEEN_OK)
+        return false;
+    struct seen_part part = {.len = foreign_room(&shape, len)};
+    return part.len <= room && seen_part_room(&part) == room;
 }
 
 /* As it was: what the container says and what its bytes say must agree. */
@@ -424,6 +455,7 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     const uint8_t *payload = buf + h->payload_offset;
     for (uint64_t at = len; at < h->payload_len; at++)
         if (payload[at]) return SEEN_CORRUPT;
+    if (!room_fits(d, &spec, payload, len, h->payload_len)) return SEEN_CORRUPT;
 
     /* 2. What is in it. */
     seen_filter *f;
@@ -560,6 +592,7 @@ seen_status seen_look(const void *buf, size_t len, seen_facts *facts)
                           .keyed = h.flags & SEEN_NATIVE_KEYED,
                           .secret_apart = h.flags & SEEN_NATIVE_APART,
                           .journaled = h.flags & SEEN_NATIVE_JOURNALED,
+                          .key_form = f->key_form,
                           .id = h.id,
                           .epoch = h.epoch};
     seen_free(f);

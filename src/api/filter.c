@@ -53,6 +53,7 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
     pattern.hash = seen_kind_hash(pattern.ops, keyed, pattern.plan.hash_bits);
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
+    pattern.key_form = spec->key_form;
     if (spec->key && !pattern.hash->plain) /* which reads no seed */
         memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
     return seen_make_like(f, &pattern, sizeof pattern, spec->allocator);
@@ -236,9 +237,14 @@ seen_status seen_merge(seen_filter *into, const seen_filter *from,
 {
     if (!into || !from || (op != SEEN_UNION && op != SEEN_INTERSECTION))
         return SEEN_INVALID;
-    if (!same_hash(into, from)) return SEEN_MISMATCH;
+    bool same_form = into->key_form == from->key_form;
+    if (!same_hash(into, from) ||
+        (!same_form && into->key_form && from->key_form))
+        return SEEN_MISMATCH;
     if (into->frozen) return SEEN_UNSUPPORTED;
-    return into->ops->merge(into, from, op);
+    seen_status status = into->ops->merge(into, from, op);
+    if (status == SEEN_OK && !same_form) into->key_form = SEEN_KEYS_UNKNOWN;
+    return status;
 }
 
 seen_status seen_reserve(seen_filter *f, uint64_t items)
@@ -277,7 +283,8 @@ void seen_info_of(const seen_filter *f, seen_info *info)
                         .hashes = f->plan.hashes,
                         .lines = f->plan.lines,
                         .capacity = f->plan.items,
-                        .fpp = f->plan.fpp};
+                        .fpp = f->plan.fpp,
+                        .key_form = f->key_form};
     f->ops->info(f, info);
     if (info->kind == SEEN_FOREIGN)
         info->dialect = seen_foreign_of(f)->dialect->facts.name;

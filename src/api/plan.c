@@ -19,6 +19,8 @@ static const char *insane(const seen_spec *spec)
         return "flags has a bit that this version does not know";
     if (spec->flags & SEEN_KEYED && !spec->key)
         return "key is needed with SEEN_KEYED: 16 secret random bytes";
+    if ((uint32_t)spec->key_form > SEEN_KEYS_UTF16)
+        return "key_form is one that this version does not know";
     if (spec->allocator &&
         (!spec->allocator->alloc || !spec->allocator->release))
         return "allocator needs both alloc and release";
@@ -33,10 +35,13 @@ static seen_kind kind_for(const seen_spec *spec)
     return spec->last || spec->window_ms ? SEEN_WINDOW : SEEN_BLOCKED;
 }
 
-/* What only a kind that forgets can be asked for. */
+/* What only some kinds can be asked for. */
 static const char *misplaced(const seen_spec *spec,
                              const struct seen_filter_ops *ops)
 {
+    if (spec->key_form && ops->hash)
+        return "key_form is for keys that are hashed: those of a bitmap are "
+               "integers";
     if (ops->advance) return NULL;
     if (spec->last) return "last is for windows: this kind forgets nothing";
     if (spec->window_ms)
@@ -49,6 +54,11 @@ static seen_status plan_foreign(const seen_spec *spec, seen_plan *plan,
                                 const char **problem)
 {
     struct seen_foreign shape;
+    if (spec->key_form) {
+        *problem = "key_form is for our own filters: a dialect has no room for "
+                   "it";
+        return SEEN_INVALID;
+    }
     seen_status status = seen_dialect_plan(spec, &shape, problem);
     if (status != SEEN_OK) return status;
     if (spec->limit && shape.common.plan.bytes > spec->limit) {

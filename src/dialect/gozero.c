@@ -111,6 +111,10 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
     *why = check_bits(spec, spec->bits);
     if (*why) return SEEN_INVALID;
     uint64_t bytes = (spec->bits + 7) / 8, unused = bytes * 8 - spec->bits;
+    if (len == bytes + 1 && buf[len - 1] == '\n')
+        return seen_refuse(why, SEEN_CORRUPT,
+                           "has a newline behind its bits, as redis-cli "
+                           "prints one");
     if (len > bytes ||
         (len == bytes && buf[len - 1] & (uint8_t)((1 << unused) - 1)))
         return seen_refuse(why, SEEN_CORRUPT,

@@ -113,6 +113,7 @@ void seen_native_put(const struct seen_native *h, uint8_t *to)
     seen_put_le64(to + 120, h->id);
     seen_put_le64(to + 128, h->epoch);
     seen_put_le64(to + 136, h->sequence);
+    seen_put_le32(to + 144, h->key_form);
     seen_put_le32(to + CRC_AT, seen_crc32c(0, to, CRC_AT));
 }
 
@@ -271,6 +272,14 @@ static bool list_fits(const struct seen_native *h)
     return h->listed_policy <= 2 && !h->listed_policy == !h->listed_len;
 }
 
+/* Who reads the number itself is told nothing about text; nor are filters of
+ * other systems, whose own files would lose it. */
+static bool form_fits(const struct seen_native *h)
+{
+    bool has_one = !h->hash->plain && h->plan.kind != SEEN_FOREIGN;
+    return h->key_form <= (has_one ? SEEN_KEYS_UTF16 : SEEN_KEYS_UNKNOWN);
+}
+
 /* Only a file store has two headers, and only such a file has a history. */
 static bool history_fits(const struct seen_native *h)
 {
@@ -303,6 +312,7 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
         .id = seen_get_le64(from + 120),
         .epoch = seen_get_le64(from + 128),
         .sequence = seen_get_le64(from + 136),
+        .key_form = seen_get_le32(from + 144),
     };
     h->plan = (seen_plan){.kind = (seen_kind)seen_get_le16(from + 10),
                           .items = seen_get_le64(from + 16),
@@ -315,9 +325,10 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
 
     /* 3. Do they agree with each other? */
     if (!h->hash || h->flags & ~SEEN_NATIVE_FLAGS || !secret_fits(h) ||
-        !list_fits(h) || !history_fits(h) || h->state_len > SEEN_STATE_MAX ||
-        !sensible_rate(fpp) || seen_get_le32(from + 52) != SEEN_BLOCK_SIZE ||
-        !all_zero(from + 144, CRC_AT - 144))
+        !list_fits(h) || !history_fits(h) || !form_fits(h) ||
+        h->state_len > SEEN_STATE_MAX || !sensible_rate(fpp) ||
+        seen_get_le32(from + 52) != SEEN_BLOCK_SIZE ||
+        !all_zero(from + 148, CRC_AT - 148))
         return SEEN_CORRUPT;
     h->plan.hash_bits = h->hash->bits;
     if (!place(h) || seen_get_le64(from + 88) != h->payload_offset)

@@ -34,6 +34,7 @@ struct seen_native {
     uint64_t secret_check;
     uint32_t state_len, listed_len;
     uint32_t listed_policy;
+    uint32_t key_form;
     uint64_t payload_offset, payload_len;
     uint64_t id, epoch, sequence; /* of a file store; 0 otherwise */
     uint64_t table_offset;

@@ -22,23 +22,22 @@ uint64_t seen_print_of(uint64_t h, uint32_t universe)
 
 /* ---- Many --------------------------------------------------------------- */
 
-/* Places of a hash table that is at most a quarter full. */
-static uint64_t places_for(size_t n)
+uint64_t seen_places_for(uint64_t n)
 {
     uint64_t places = 64;
-    while (places < 4 * (uint64_t)n)
+    while (places < 4 * n)
         places *= 2;
     return places;
 }
 
 /* By their whole hashes: two candidates whose fingerprints meet are still two. */
-static void find_repeats(const uint64_t *h, size_t n, uint32_t *table,
-                         bool *answers)
+static void find_repeats(const seen_exposure *x, const uint64_t *h, size_t n,
+                         uint32_t *table, bool *answers)
 {
-    const uint64_t mask = places_for(n) - 1;
+    const uint64_t mask = seen_places_for(n) - 1;
     memset(table, 0, (size_t)(mask + 1) * sizeof *table);
     for (size_t i = 0; i < n; i++) {
-        uint64_t place = h[i] & mask;
+        uint64_t place = seen_place_of(x, h[i], mask);
         while (table[place] && h[table[place] - 1] != h[i])
             place = (place + 1) & mask;
         if (table[place])
@@ -60,7 +59,7 @@ static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
                             const uint64_t *h, size_t n, bool repeats,
                             bool *answers)
 {
-    uint64_t most = repeats ? places_for(n) : 0; /* of table and indexes */
+    uint64_t most = repeats ? seen_places_for(n) : 0; /* of table and indexes */
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_sorted run = seen_run_of(&g->at[i]);
         uint64_t size = seen_sorted_index_size(run.n, run.below);
@@ -74,7 +73,7 @@ static seen_status ask_many(seen_exposure *x, const struct seen_generations *g,
 
     uint32_t universe = x->universe;
     make_prints(h, n, universe, prints);
-    if (repeats) find_repeats(h, n, index, answers);
+    if (repeats) find_repeats(x, h, n, index, answers);
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_sorted run = seen_run_of(&g->at[i]);
         if (g->at[i].universe != universe)

@@ -4,8 +4,13 @@
  * Only what changes is decoded: marks touch the newest generation, forgetting
  * those that hold the item, merging those that meet. The others are carried over
  * as bytes.
+ *
+ * What a change costs grows as the items of the call and the record do, whatever
+ * the items are: one command may bring a million of them, and a server waits.
  */
 #include "exposure/exposure.h"
+
+#include "base/sort.h"
 
 #include <string.h>
 
@@ -79,11 +84,15 @@ static void put_run(struct writer *w, const uint64_t *values, size_t n,
     w->to += g->run_len;
 }
 
-/* Put a generation in front; the oldest of too many goes. How many went? */
+/* Put a generation in front; the oldest of too many goes. How many went, and how
+ * many items with them? */
 static uint32_t push_front(struct seen_generations *g,
-                           const struct seen_generation *newest, uint32_t most)
+                           const struct seen_generation *newest, uint32_t most,
+                           uint64_t *evicted)
 {
     uint32_t gone = g->count >= most ? g->count - (most - 1) : 0;
+    for (uint32_t i = g->count - gone; i < g->count; i++)
+        *evicted += g->at[i].n;
     g->count -= gone;
     memmove(g->at + 1, g->at, g->count * sizeof *g->at);
     g->at[0] = *newest;
@@ -107,8 +116,12 @@ void seen_change_expire(const seen_exposure *x, struct seen_generations *g,
 
 /*
  * The generation that takes marks is held open, decoded, from one mark to the
- * next: `old` is what it had, `added` what has come, both sorted. It is put down
- * when it is full or too old, and at the end.
+ * next: `old` is what it had, sorted, `added` what has come, in that order. It is
+ * put down, sorted, when it is full or too old, and at the end.
+ *
+ * Which fingerprints are among the added ones, a hash table tells. It has their
+ * numbers, counted through the whole call from 1: those up to `passed` are of
+ * generations that were put down, and their places are free again.
  */
 struct editor {
     seen_exposure *x;
@@ -118,7 +131,10 @@ struct editor {
     struct seen_generation held;
     uint64_t *old, *added, *merged;
     size_t n_old, n_added;
-    uint64_t gone; /* generations */
+    uint32_t *table; /* of numbers */
+    uint64_t mask;
+    uint32_t passed;
+    uint64_t gone, evicted; /* generations; items of those that were too many */
 };
 
 /* Does a generation with so many items take marks at this time? */
@@ -132,10 +148,22 @@ static bool is_open(const seen_exposure *x, const struct seen_generation *a,
 static void put_down(struct editor *e)
 {
     if (!e->holding) return;
+    seen_sort64(e->added, e->merged, e->n_added);
     size_t n = unite(e->old, e->n_old, e->added, e->n_added, e->merged);
     put_run(&e->w, e->merged, n, &e->held);
-    e->gone += push_front(e->g, &e->held, e->x->policy.generations);
+    e->gone +=
+        push_front(e->g, &e->held, e->x->policy.generations, &e->evicted);
     e->holding = false;
+}
+
+static void begin_new(struct editor *e, uint64_t now)
+{
+    put_down(e);
+    e->held =
+        (struct seen_generation){.universe = e->x->universe, .first = now};
+    e->passed += (uint32_t)e->n_added;
+    e->n_old = e->n_added = 0;
+    e->holding = true;
 }
 
 /* Hold a generation that takes marks at this time: the newest, or a new one. */
@@ -144,33 +172,80 @@ static seen_status take_up(struct editor *e, uint64_t now)
     struct seen_generations *g = e->g;
     if (e->holding && is_open(e->x, &e->held, e->n_old + e->n_added, now))
         return SEEN_OK;
-    put_down(e);
-    e->held =
-        (struct seen_generation){.universe = e->x->universe, .first = now};
-    e->n_old = e->n_added = 0;
+    begin_new(e, now);
     if (g->count && is_open(e->x, &g->at[0], g->at[0].n, now)) {
         e->n_old = decode(&g->at[0], e->old);
         if (e->n_old == 0) return SEEN_CORRUPT;
         e->held = g->at[0];
         memmove(g->at, g->at + 1, --g->count * sizeof *g->at);
     }
-    e->holding = true;
     return SEEN_OK;
+}
+
+/* Is it among the added ones? If not, where it would be. */
+static bool is_added(const struct editor *e, uint64_t print, uint64_t *place)
+{
+    *place = seen_place_of(e->x, print, e->mask);
+    for (; e->table[*place] > e->passed; *place = (*place + 1) & e->mask)
+        if (e->added[e->table[*place] - e->passed - 1] == print) return true;
+    return false;
+}
+
+static void add(struct editor *e, uint64_t print)
+{
+    uint64_t place;
+    if (is_added(e, print, &place)) return;
+    e->added[e->n_added++] = print;
+    e->table[place] = e->passed + (uint32_t)e->n_added;
+}
+
+/* How many different items of these marks the held generation lacks. */
+static seen_status count_new(struct editor *e, const struct seen_marks *m,
+                             uint64_t *count)
+{
+    uint64_t *h = seen_room_for(e->x, &e->x->counted, 2 * m->n * sizeof *h);
+    if (!h) return SEEN_NOMEM;
+    size_t n = 0;
+    uint64_t place;
+    for (size_t i = 0; i < m->n; i++) {
+        uint64_t print = seen_print_of(m->h[i], e->x->universe);
+        if (!holds(e->old, e->n_old, print) && !is_added(e, print, &place))
+            h[n++] = m->h[i];
+    }
+    seen_sort64(h, h + m->n, n);
+    *count = 0;
+    for (size_t i = 0; i < n; i++)
+        *count += i == 0 || h[i] != h[i - 1];
+    return SEEN_OK;
+}
+
+/*
+ * A generation that is partly full takes fewer marks than one of its own, so one
+ * call with nearly as many as the policy holds could push out its own first ones:
+ * a take would give what the next take gives again. Then it gets a generation of
+ * its own to begin with. All that was there leaves in either case. Items that come
+ * twice, or are in the held generation, do not count: repeating them must not push
+ * anything out.
+ */
+static seen_status make_way(struct editor *e, const struct seen_marks *m,
+                            uint64_t now)
+{
+    const uint64_t held = e->n_old + e->n_added, items = e->x->policy.items;
+    const uint64_t room = items * e->x->policy.generations - held;
+    uint64_t new = m->n;
+    if (held == 0 || new <= room) return SEEN_OK;
+    seen_status status = count_new(e, m, &new);
+    if (status == SEEN_OK && new > room) begin_new(e, now);
+    return status;
 }
 
 /* From item *next on, until it is full or there are no more. */
 static void fill(struct editor *e, const struct seen_marks *m, size_t *next)
 {
-    uint64_t *added = e->added;
     for (; *next < m->n && e->n_old + e->n_added < e->x->policy.items;
          ++*next) {
         uint64_t print = seen_print_of(m->h[*next], e->x->universe);
-        size_t at = search(added, e->n_added, print);
-        bool again = at < e->n_added && added[at] == print;
-        if (again || holds(e->old, e->n_old, print)) continue;
-        memmove(added + at + 1, added + at, (e->n_added - at) * sizeof *added);
-        added[at] = print;
-        e->n_added++;
+        if (!holds(e->old, e->n_old, print)) add(e, print);
     }
 }
 
@@ -192,32 +267,54 @@ static uint64_t arrive(struct editor *e, uint64_t now)
 
 /* A fingerprint takes less than 8 bytes, and a run little beside them
  * (bits/sorted.h). */
-static uint64_t runs_bound(const seen_exposure *x,
-                           const struct seen_marks *marks, size_t n)
+static uint64_t runs_bound(const seen_exposure *x, uint64_t old, uint64_t items,
+                           size_t marks)
 {
-    uint64_t items = x->policy.items;
-    for (size_t i = 0; i < n; i++)
-        items += marks[i].n;
-    uint64_t runs = items / x->policy.items + n + 2;
-    return 8 * items + 32 * runs;
+    uint64_t runs = (old + items) / x->policy.items + 2 * marks + 2;
+    return 8 * (old + items) + 32 * runs;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Room for what this record and so many items need, however much the policy lets
+ * a generation have. */
+static bool begin_edit(struct editor *e, uint64_t items, size_t marks)
+{
+    seen_exposure *x = e->x;
+    const uint64_t most = x->policy.items, added = least(items, most);
+    const uint64_t places = seen_places_for(added);
+    uint64_t old = 0;
+    for (uint32_t i = 0; i < e->g->count; i++)
+        if (e->g->at[i].n < most && e->g->at[i].n > old) old = e->g->at[i].n;
+    const uint64_t merged = least(old + added, most);
+    e->old = seen_room_for(x, &x->old, old * sizeof *e->old);
+    e->added = seen_room_for(x, &x->added, added * sizeof *e->added);
+    e->merged = seen_room_for(x, &x->merged, merged * sizeof *e->merged);
+    e->table = seen_room_for(x, &x->prints, places * sizeof *e->table);
+    e->mask = places - 1;
+    if (!e->old || !e->added || !e->merged || !e->table) return false;
+    memset(e->table, 0, (size_t)places * sizeof *e->table);
+    return begin_runs(x, runs_bound(x, old, items, marks), &e->w);
 }
 
 seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
                              const struct seen_marks *marks, size_t n)
 {
-    const uint64_t size = x->policy.items * sizeof(uint64_t);
-    struct editor e = {.x = x,
-                       .g = g,
-                       .old = seen_room_for(x, &x->old, size),
-                       .added = seen_room_for(x, &x->added, size),
-                       .merged = seen_room_for(x, &x->merged, size)};
-    if (!e.old || !e.added || !e.merged ||
-        !begin_runs(x, runs_bound(x, marks, n), &e.w))
-        return SEEN_NOMEM;
+    struct editor e = {.x = x, .g = g};
+    uint64_t items = 0;
+    for (size_t i = 0; i < n; i++)
+        items += marks[i].n;
+    if (items > UINT32_MAX / 2) return SEEN_INVALID;
+    if (!begin_edit(&e, items, n)) return SEEN_NOMEM;
     for (size_t i = 0; i < n; i++) {
         uint64_t now = arrive(&e, marks[i].now);
         for (size_t next = 0; next < marks[i].n;) {
             seen_status status = take_up(&e, now);
+            if (status == SEEN_OK && next == 0)
+                status = make_way(&e, &marks[i], now);
             if (status != SEEN_OK) return status;
             e.held.newest = now;
             fill(&e, &marks[i], &next);
@@ -225,10 +322,42 @@ seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
     }
     put_down(&e);
     x->dropped += e.gone;
+    x->evicted += e.evicted;
     return SEEN_OK;
 }
 
 /* ---- Forget ------------------------------------------------------------- */
+
+/* The first of these hashes whose fingerprint is not below the value. Their order
+ * is that of their fingerprints, in every universe. */
+static size_t search_hashes(const uint64_t *h, size_t n, uint32_t universe,
+                            uint64_t value)
+{
+    size_t low = 0;
+    while (n > 0) {
+        size_t half = n / 2;
+        if (seen_print_of(h[low + half], universe) < value) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return low;
+}
+
+/* Fingerprints without those of sorted hashes; how many are left. */
+static size_t subtract(uint64_t *values, size_t len, const uint64_t *h,
+                       size_t n, uint32_t universe)
+{
+    size_t kept = 0, at = 0;
+    for (size_t i = 0; i < len; i++) {
+        at += search_hashes(h + at, n - at, universe, values[i]);
+        bool goes = at < n && seen_print_of(h[at], universe) == values[i];
+        if (!goes) values[kept++] = values[i];
+    }
+    return kept;
+}
 
 seen_status seen_change_forget(seen_exposure *x, struct seen_generations *g,
                                const uint64_t *h, size_t n)
@@ -240,19 +369,18 @@ seen_status seen_change_forget(seen_exposure *x, struct seen_generations *g,
     }
     struct writer w;
     uint64_t *old = seen_room_for(x, &x->old, most * sizeof *old);
-    if (!old || !begin_runs(x, size, &w)) return SEEN_NOMEM;
+    uint64_t *sorted = seen_room_for(x, &x->added, n * sizeof *sorted);
+    uint64_t *spare = seen_room_for(x, &x->merged, n * sizeof *spare);
+    if (!old || !sorted || !spare || !begin_runs(x, size, &w))
+        return SEEN_NOMEM;
+    if (n) memcpy(sorted, h, n * sizeof *sorted);
+    seen_sort64(sorted, spare, n);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < g->count; i++) {
         struct seen_generation a = g->at[i];
-        size_t len = decode(&a, old), before = len;
-        if (len == 0) return SEEN_CORRUPT;
-        for (size_t k = 0; k < n; k++) {
-            uint64_t print = seen_print_of(h[k], a.universe);
-            size_t at = search(old, len, print);
-            if (at == len || old[at] != print) continue;
-            memmove(old + at, old + at + 1, (len - at - 1) * sizeof *old);
-            len--;
-        }
+        size_t before = decode(&a, old);
+        if (before == 0) return SEEN_CORRUPT;
+        size_t len = subtract(old, before, sorted, n, a.universe);
         if (len == 0) continue;
         if (len < before) put_run(&w, old, len, &a);
         g->at[kept++] = a;

@@ -76,12 +76,23 @@ void seen_exposure_free(seen_exposure *x)
 {
     if (!x) return;
     seen_allocator a = x->allocator;
-    struct seen_room *rooms[] = {&x->hashes, &x->answers, &x->prints,
-                                 &x->old,    &x->added,   &x->merged,
-                                 &x->runs,   &x->result,  &x->before};
+    struct seen_room *rooms[] = {&x->hashes, &x->answers, &x->prints,  &x->old,
+                                 &x->added,  &x->merged,  &x->counted, &x->runs,
+                                 &x->result, &x->before};
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         seen_release(&a, rooms[i]->at, rooms[i]->size);
     seen_release(&a, x, sizeof *x);
+}
+
+uint64_t seen_policy_holds(const seen_policy *policy)
+{
+    const seen_policy p = seen_policy_filled(policy);
+    return (uint64_t)p.items * p.generations;
+}
+
+uint64_t seen_exposure_evicted(const seen_exposure *x)
+{
+    return x ? x->evicted : 0;
 }
 
 uint64_t seen_exposure_dropped(const seen_exposure *x)

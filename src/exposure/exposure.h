@@ -8,6 +8,7 @@
 #ifndef SEEN_EXPOSURE_INTERNAL_H
 #define SEEN_EXPOSURE_INTERNAL_H
 
+#include "base/rng.h"
 #include "exposure/record.h"
 #include "hash/hash.h"
 
@@ -27,12 +28,14 @@ struct seen_exposure {
 
     struct seen_room hashes;  /* of the items of a call */
     struct seen_room answers; /* bools, one for each */
-    struct seen_room prints;  /* ask.c: fingerprints, and a table or index */
-    struct seen_room old, added, merged; /* change.c: sorted fingerprints */
-    struct seen_room runs;               /* encoded generations */
-    struct seen_room result, before;     /* the record, and the one before: it
+    struct seen_room prints;  /* ask.c: fingerprints, and a table or index;
+                                 change.c: a table */
+    struct seen_room old, added, merged, counted; /* change.c: fingerprints */
+    struct seen_room runs;                        /* encoded generations */
+    struct seen_room result, before; /* the record, and the one before: it
                                             may be what the next is made from */
-    uint64_t dropped;                    /* generations, by marks */
+    uint64_t dropped;                /* generations, by marks */
+    uint64_t evicted;                /* items of those that were too many */
 };
 
 /* Records of any secret are read from now on: what they hold can be told without
@@ -76,6 +79,20 @@ seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
 
 /* At least so many bytes, the old ones lost; NULL: no memory. */
 void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size);
+
+/* Places of a hash table for so many that is at most a quarter full: a power of
+ * two. */
+uint64_t seen_places_for(uint64_t n);
+
+/* Where to look for a hash or fingerprint first. Whoever knows the secret can
+ * choose items whose fingerprints end alike, and a table that goes by these ends
+ * would take n^2 steps for n of them: so something joins in that nobody chooses,
+ * where x lies in memory. No result depends on it. */
+SEEN_INLINE uint64_t seen_place_of(const seen_exposure *x, uint64_t value,
+                                   uint64_t mask)
+{
+    return seen_mix64(value + seen_mix64((uintptr_t)x)) & mask;
+}
 
 /* The fingerprint of a hash in the universe of a code. */
 uint64_t seen_print_of(uint64_t h, uint32_t universe);

@@ -289,7 +289,8 @@ static void bloom_info(const seen_filter *f, seen_info *info)
     info->bytes = f->plan.bytes;
     info->items =
         f->flags & SEEN_CONCURRENT ? seen_plan_items(&f->plan, set) : f->items;
-    info->fpp_now = pow((double)set / (double)b->bits, b->hashes);
+    /* A view may have ones behind its last bit, too. */
+    info->fpp_now = fmin(1, pow((double)set / (double)b->bits, b->hashes));
 }
 
 const struct seen_filter_ops seen_bloom_ops = {

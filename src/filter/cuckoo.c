@@ -288,16 +288,31 @@ static bool moves_twice(const struct step *steps, int at)
     return false;
 }
 
+static bool has_empty(const struct cuckoo *c, uint64_t bucket)
+{
+    return c->swar ? zero_slots(c, bucket, 0) != 0
+                   : slot_with(c, bucket, 0) < SLOTS;
+}
+
+/* With so few empty slots a search ends in vain more and more often, having
+ * looked at all the buckets it may: then only the two of the key count. Otherwise
+ * each key that a full filter refuses costs as much as a hundred that it takes. */
+static bool is_crowded(const struct cuckoo *c)
+{
+    uint64_t slots = c->buckets * SLOTS;
+    return c->common.items > slots - slots / 64;
+}
+
 /* Breadth first: the index of a step whose bucket has an empty slot, or -1. */
 static int find_room(const struct cuckoo *c, struct entry e, struct step *steps)
 {
+    const int most = is_crowded(c) ? 2 : SEARCH;
     int n = 0;
     steps[n++] = (struct step){e.bucket, -1, 0};
     steps[n++] = (struct step){other_bucket(c, e), -1, 0};
     for (int i = 0; i < n; i++) {
-        if (slot_with(c, steps[i].bucket, 0) < SLOTS && !moves_twice(steps, i))
-            return i;
-        for (uint32_t slot = 0; slot < SLOTS && n < SEARCH; slot++) {
+        if (has_empty(c, steps[i].bucket) && !moves_twice(steps, i)) return i;
+        for (uint32_t slot = 0; slot < SLOTS && n < most; slot++) {
             struct entry there = {steps[i].bucket,
                                   get(c, steps[i].bucket, slot)};
             if (!there.print) continue;
@@ -513,7 +528,9 @@ static void cuckoo_info(const seen_filter *f, seen_info *info)
     info->bits_set = f->items * f->plan.width;
     info->bytes = f->plan.bytes;
     info->items = f->items;
-    info->fpp_now = cuckoo_plan_fpp(&f->plan, f->items);
+    /* A payload that was not what its header says may count further. */
+    uint64_t slots = buckets_of(&f->plan) * SLOTS;
+    info->fpp_now = cuckoo_plan_fpp(&f->plan, seen_min64(f->items, slots));
 }
 
 const struct seen_filter_ops seen_cuckoo_ops = {

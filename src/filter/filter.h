@@ -41,6 +41,7 @@ struct seen_filter {
     bool frozen;    /* and must not be changed */
     seen_allowlist *allowed; /* NULL, or the filter's own: api/allow.c */
     seen_listed listed;      /* what that means */
+    seen_key_form key_form;  /* carried, never read */
 };
 
 /* A block of payload. */

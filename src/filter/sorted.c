@@ -297,8 +297,8 @@ static void sorted_info(const seen_filter *f, seen_info *info)
     info->bits_set = f->items ? f->plan.bits : 0;
     info->bytes = f->plan.bytes;
     info->items = f->items;
-    info->fpp_now = f->items ? rate_of(different, list.below) +
-                                   seen_hash_fpp((double)f->items, 64)
+    info->fpp_now = f->items ? fmin(1, rate_of(different, list.below) +
+                                           seen_hash_fpp((double)f->items, 64))
                              : 0;
 }
 

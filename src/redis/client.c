@@ -5,10 +5,11 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "redis/receive.h"
+#include "redis/reply.h"
 #include "store/report.h"
 
 #include <errno.h>
-#include <hiredis/hiredis.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +23,14 @@
 #define PAUSE_MS    20 /* before trying again; longer each time */
 #define PAUSE_MOST  200
 #define NO_NODE     UINT16_MAX
+#define SHORT       6 /* bytes of a password that may be a part of a word */
 #define REDIRECTED  0x8000 /* in `node`: there, in the next round */
 
 struct node {
     char host[256];
     uint16_t port;
     redisContext *conn; /* NULL: not connected */
+    struct seen_receiver receiver;
 };
 
 struct seen_redis {
@@ -39,6 +42,7 @@ struct seen_redis {
     bool cluster;          /* the map of slots is known */
     bool map_is_old;       /* and somebody has said that it is wrong */
     bool stranger;         /* a password is wanted, and none was given */
+    bool strange;          /* what was said of the slots is no map */
     uint16_t slots[SLOTS]; /* nodes */
     char problem[256];     /* what went wrong last */
 };
@@ -80,10 +84,41 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* In the words of a server may be what we have sent it ("unknown command 'AUTH',
+ * with args beginning with: ..."), and bytes that a terminal takes for commands.
+ * (Where a short password is part of other words, stars would tell what it is.) */
+static void clean(const seen_redis *c, char *text)
+{
+    size_t len = strlen(c->password);
+    char *sent = strstr(text, ", with args");
+    if (sent) *sent = '\0';
+    for (char *at = text; len >= SHORT && (at = strstr(at, c->password));) {
+        memset(at, '*', len);
+        at += len;
+    }
+    seen_reply_clean(text);
+}
+
 static void complain(seen_redis *c, const struct node *n, const char *what)
 {
+    char words[1024];
+    snprintf(words, sizeof words, "%s", what);
+    clean(c, words);
     snprintf(c->problem, sizeof c->problem, "%.100s:%u: %.140s", n->host,
-             n->port, what);
+             n->port, words);
+}
+
+static void complain_lost(seen_redis *c, const struct node *n, bool unsure)
+{
+    char what[256], late[48];
+    snprintf(late, sizeof late, "no reply within %llu ms",
+             (unsigned long long)c->timeout_ms);
+    const char *why = n->receiver.late         ? late
+                      : n->receiver.problem[0] ? n->receiver.problem
+                                               : "no memory to send it";
+    snprintf(what, sizeof what, "%.100s%s", why,
+             unsure ? ": whether it happened is not known" : "");
+    complain(c, n, what);
 }
 
 static bool starts(const char *text, const char *with)
@@ -97,12 +132,25 @@ static void disconnect(struct node *n)
     n->conn = NULL;
 }
 
+/* A command by itself; NULL: the connection is lost. */
+static redisReply *do_one(struct node *n, int argc, const char **argv)
+{
+    redisAppendCommandArgv(n->conn, argc, argv, NULL);
+    return seen_receive(&n->receiver);
+}
+
 /* A command while connecting: AUTH, SELECT. */
 static bool greet(seen_redis *c, struct node *n, int argc, const char **argv)
 {
-    redisReply *reply = redisCommandArgv(n->conn, argc, argv, NULL);
-    bool good = reply && reply->type != REDIS_REPLY_ERROR;
-    if (!good) complain(c, n, reply ? reply->str : n->conn->errstr);
+    redisReply *reply = do_one(n, argc, argv);
+    const char *error = reply ? seen_reply_error(reply) : NULL;
+    bool good = reply && seen_reply_status(reply);
+    if (error)
+        complain(c, n, error);
+    else if (!reply)
+        complain_lost(c, n, false);
+    else if (!good)
+        complain(c, n, "the reply to AUTH or SELECT is no status");
     if (reply) freeReplyObject(reply);
     return good;
 }
@@ -122,6 +170,7 @@ static bool connect_node(seen_redis *c, struct node *n)
     }
     redisSetTimeout(n->conn, wait);
     redisEnableKeepAlive(n->conn);
+    seen_receive_begin(&n->receiver, n->conn);
     const char *auth[] = {"AUTH", c->user[0] ? c->user : c->password,
                           c->password};
     char db[16];
@@ -163,19 +212,45 @@ static uint16_t node_named(seen_redis *c, const char *name, const char *self)
 }
 
 /* One range of CLUSTER SLOTS: first, last, [host, port, ...], replicas. */
-static void take_range(seen_redis *c, const redisReply *range, const char *self)
+static bool take_range(seen_redis *c, const redisReply *range, const char *self,
+                       uint16_t slots[SLOTS])
 {
-    if (range->type != REDIS_REPLY_ARRAY || range->elements < 3) return;
-    const redisReply *primary = range->element[2];
-    if (primary->type != REDIS_REPLY_ARRAY || primary->elements < 2) return;
-    long long first = range->element[0]->integer;
-    long long last = range->element[1]->integer;
-    const char *host = primary->element[0]->str;
-    long long port = primary->element[1]->integer;
-    if (first < 0 || last >= SLOTS || port < 1 || port > 65535) return;
-    uint16_t node = node_at(c, host && host[0] ? host : self, (uint64_t)port);
-    for (long long i = first; node != NO_NODE && i <= last; i++)
-        c->slots[i] = node;
+    size_t parts, words;
+    int64_t first, last, port;
+    seen_key host = {0};
+    if (!seen_reply_array(range, &parts) || parts < 3) return false;
+    const redisReply *primary = seen_reply_at(range, 2);
+    if (!seen_reply_array(primary, &words) || words < 2 ||
+        !seen_reply_integer(seen_reply_at(range, 0), 0, SLOTS - 1, &first) ||
+        !seen_reply_integer(seen_reply_at(range, 1), first, SLOTS - 1, &last) ||
+        !seen_reply_integer(seen_reply_at(primary, 1), 1, 65535, &port))
+        return false;
+    if (!seen_reply_string(seen_reply_at(primary, 0), &host) &&
+        !seen_reply_nil(seen_reply_at(primary, 0)))
+        return false;
+    uint16_t node = node_at(c, host.len ? host.data : self, (uint64_t)port);
+    for (int64_t i = first; node != NO_NODE && i <= last; i++)
+        slots[i] = node;
+    return true;
+}
+
+/* The map that was there stays unless this is a whole one. */
+static bool take_map(seen_redis *c, const struct node *n,
+                     const redisReply *reply)
+{
+    uint16_t slots[SLOTS];
+    size_t ranges = 0;
+    bool good = seen_reply_array(reply, &ranges);
+    memset(slots, 0xff, sizeof slots);
+    for (size_t i = 0; good && i < ranges; i++)
+        good = take_range(c, seen_reply_at(reply, i), n->host, slots);
+    if (!good) {
+        c->strange = true;
+        complain(c, n, "the reply to CLUSTER SLOTS is no map of slots");
+    }
+    if (!good || !ranges) return false;
+    memcpy(c->slots, slots, sizeof slots);
+    return true;
 }
 
 static bool ask_map(seen_redis *c, struct node *n)
@@ -184,23 +259,19 @@ static bool ask_map(seen_redis *c, struct node *n)
     redisReply *reply = NULL;
     for (bool again = n->conn; !reply; again = false) {
         if (!connect_node(c, n)) return false;
-        reply = redisCommandArgv(n->conn, 2, argv, NULL);
-        if (!reply) complain(c, n, n->conn->errstr);
+        reply = do_one(n, 2, argv);
+        if (!reply) complain_lost(c, n, false);
         if (!reply) disconnect(n);
         if (!again) break; /* one that was idle may have been closed */
     }
-    bool good = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements;
-    if (good) {
-        memset(c->slots, 0xff, sizeof c->slots);
-        for (size_t i = 0; i < reply->elements; i++)
-            take_range(c, reply->element[i], n->host);
-    }
-    if (reply && reply->type == REDIS_REPLY_ERROR &&
-        starts(reply->str, "NOAUTH")) {
+    if (!reply) return false;
+    const char *error = seen_reply_error(reply);
+    bool good = !error && take_map(c, n, reply);
+    if (error && starts(error, "NOAUTH")) {
         c->stranger = true;
-        complain(c, n, reply->str);
+        complain(c, n, error);
     }
-    if (reply) freeReplyObject(reply);
+    freeReplyObject(reply);
     return good;
 }
 
@@ -257,22 +328,23 @@ static bool means_later(const char *error)
 static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
                        redisReply *reply, bool *later)
 {
+    const char *error = seen_reply_error(reply);
     k->reply = reply;
     k->asking = false;
     k->pending = false;
     k->unknown = false;
     k->status = SEEN_OK;
-    if (reply->type != REDIS_REPLY_ERROR) return;
-    complain(c, n, reply->str);
+    if (!error) return;
+    complain(c, n, error);
     k->status = SEEN_IO;
     errno = EPROTO;
-    bool moved = redirect(c, k, n, reply->str);
-    bool wait = !moved && means_later(reply->str);
-    if (starts(reply->str, "READONLY") || starts(reply->str, "CLUSTERDOWN"))
+    bool moved = redirect(c, k, n, error);
+    bool wait = !moved && means_later(error);
+    if (starts(error, "READONLY") || starts(error, "CLUSTERDOWN"))
         c->map_is_old = true;
-    if (!moved && !wait && starts(reply->str, "ERR unknown command"))
+    if (!moved && !wait && starts(error, "ERR unknown command"))
         k->status = SEEN_UNSUPPORTED;
-    k->unknown = k->script && starts(reply->str, "NOSCRIPT");
+    k->unknown = k->script && starts(error, "NOSCRIPT");
     k->pending = moved || wait || k->unknown;
     *later |= wait;
     freeReplyObject(reply);
@@ -330,29 +402,21 @@ static void lose(seen_redis *c, struct node *n, struct seen_command *k,
     bool unsure = false;
     for (size_t i = 0; i < count; i++)
         unsure |= sent && is_due(&k[i], node) && !k[i].repeatable;
-    if (n->conn && n->conn->err) {
-        char what[160], late[48];
-        snprintf(late, sizeof late, "no reply within %llu ms",
-                 (unsigned long long)c->timeout_ms);
-        bool timed_out = n->conn->err == REDIS_ERR_IO && errno == EAGAIN;
-        snprintf(what, sizeof what, "%.90s%s",
-                 timed_out ? late : n->conn->errstr,
-                 unsure ? ": whether it happened is not known" : "");
-        complain(c, n, what);
-    }
+    bool nonsense = sent && n->receiver.nonsense; /* it would come again */
+    if (sent) complain_lost(c, n, unsure);
     disconnect(n);
     c->map_is_old = c->cluster;
     for (size_t i = 0; i < count; i++) {
         if (!is_due(&k[i], node)) continue;
-        k[i].status = SEEN_IO;
+        k[i].status = nonsense ? SEEN_CORRUPT : SEEN_IO;
         k[i].asking = false;
-        k[i].pending = k[i].repeatable || !sent;
+        k[i].pending = !nonsense && (k[i].repeatable || !sent);
         *later |= k[i].pending;
     }
 }
 
 /* Scripts that the node did not know: it does the next time. */
-static bool load_scripts(const struct node *n, const struct seen_command *k,
+static bool load_scripts(struct node *n, const struct seen_command *k,
                          size_t count, uint16_t node)
 {
     const char *last = NULL;
@@ -360,12 +424,30 @@ static bool load_scripts(const struct node *n, const struct seen_command *k,
     for (size_t i = 0; good && i < count; i++) {
         if (!k[i].unknown || k[i].node != node || k[i].script == last) continue;
         const char *argv[] = {"SCRIPT", "LOAD", k[i].script};
-        redisReply *reply = redisCommandArgv(n->conn, 3, argv, NULL);
+        redisReply *reply = do_one(n, 3, argv);
         good = reply != NULL;
         if (reply) freeReplyObject(reply);
         last = k[i].script;
     }
     return good;
+}
+
+/* An array in a reply has no more elements than its command has words, or than
+ * any may have. */
+static size_t most_elements(const struct seen_command *k, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        if (k[i].argc > 0 && (size_t)k[i].argc > most) most = (size_t)k[i].argc;
+    return SEEN_RECEIVE_ELEMENTS + most;
+}
+
+static redisReply *reply_to(struct node *n, const struct seen_command *k)
+{
+    redisReply *reply = seen_receive(&n->receiver);
+    if (!reply || !k->asking) return reply;
+    freeReplyObject(reply); /* to ASKING */
+    return seen_receive(&n->receiver);
 }
 
 static void run_node(seen_redis *c, struct seen_command *k, size_t count,
@@ -376,15 +458,12 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
         lose(c, n, k, count, node, false, later);
         return;
     }
+    n->receiver.elements = most_elements(k, count);
     bool good = send_all(n, k, count, node);
     for (size_t i = 0; good && i < count; i++) {
-        void *reply = NULL;
         if (!is_due(&k[i], node)) continue;
-        if (k[i].asking) {
-            good = redisGetReply(n->conn, &reply) == REDIS_OK;
-            if (good) freeReplyObject(reply);
-        }
-        if (good) good = redisGetReply(n->conn, &reply) == REDIS_OK;
+        redisReply *reply = reply_to(n, &k[i]);
+        good = reply != NULL;
         if (!good) break;
         uint16_t before = k[i].node;
         take_reply(c, &k[i], n, reply, later);
@@ -476,7 +555,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
     hold_signal(&held);
     while (any_pending(k, n)) {
         bool later = run_once(c, k, n);
-        if (!any_pending(k, n) || now_ms() > until) break;
+        if (!any_pending(k, n) || now_ms() >= until) break;
         if (later) {
             rest(pause);
             pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
@@ -555,8 +634,9 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) (void)renew_map(c);
     drop_signal(&held);
-    if (status == SEEN_OK && c->stranger)
-        status = seen_report(r, SEEN_IO, "%s", c->problem);
+    if (status == SEEN_OK && (c->stranger || c->strange))
+        status = seen_report(r, c->strange ? SEEN_CORRUPT : SEEN_IO, "%s",
+                             c->problem);
     if (status == SEEN_OK)
         *out = c;
     else

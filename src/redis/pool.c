@@ -5,12 +5,39 @@
 #include "store/report.h"
 
 #include <errno.h>
-#include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const seen_allocator system_memory;
+
+/* The first line of a file, without what ends it. */
+static seen_status read_password(struct seen_url *url, seen_store_report *r)
+{
+    const char *path = seen_url_param(url, "password-file");
+    if (!path) return SEEN_OK;
+    if (url->password[0])
+        return seen_report(r, SEEN_INVALID,
+                           "URL: a password and a password-file: give one");
+    FILE *f = fopen(path, "re");
+    if (!f) return seen_report_io(r, path);
+    char line[sizeof url->password + 2];
+    size_t len = fread(line, 1, sizeof line, f);
+    bool failed = ferror(f);
+    fclose(f);
+    if (failed) return seen_report_io(r, path);
+    const char *end = memchr(line, '\n', len);
+    if (end) len = (size_t)(end - line);
+    if (len && line[len - 1] == '\r') len--;
+    if (len == 0 || len >= sizeof url->password || memchr(line, '\0', len))
+        return seen_report(r, SEEN_INVALID,
+                           "%.100s: expected a password of 1 to %zu bytes, in "
+                           "a line",
+                           path, sizeof url->password - 1);
+    memcpy(url->password, line, len);
+    url->password[len] = '\0';
+    return SEEN_OK;
+}
 
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
                            bool key_in_path, seen_store_report *r)
@@ -19,6 +46,7 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
     *p = (struct seen_pool){0};
     pthread_mutex_init(&p->lock, NULL);
     seen_status status = seen_url_parse(rest, &p->url, r);
+    if (status == SEEN_OK) status = read_password(&p->url, r);
     if (status != SEEN_OK) return status;
     bool is_db = !key_in_path || seen_url_param(&p->url, "key");
     if (is_db && p->url.path[0] && !seen_url_digits(p->url.path, 9999, &db))
@@ -112,8 +140,21 @@ seen_status seen_pool_say(struct seen_pool *p, seen_status status,
     va_start(args, format);
     vsnprintf(r.problem, sizeof r.problem, format, args);
     va_end(args);
+    seen_reply_clean(r.problem);
     seen_pool_tell(p, &r);
     return status;
+}
+
+seen_status seen_pool_strange(struct seen_pool *p, const char *command,
+                              const struct redisReply *reply,
+                              const char *expected)
+{
+    char is[SEEN_REPLY_TEXT];
+    seen_reply_describe(reply, is);
+    return seen_pool_say(p, SEEN_CORRUPT,
+                         "the reply to %s is %s, expected %s: is it the right "
+                         "server and key?",
+                         command, is, expected);
 }
 
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n)
@@ -141,10 +182,12 @@ seen_status seen_pool_script(struct seen_pool *p, const char *text,
     struct seen_command k = {
         .argc = 3, .argv = argv, .len = len, .repeatable = true};
     seen_status status = seen_pool_run(p, &k, 1);
-    if (status == SEEN_OK && k.reply->len == SEEN_DIGEST - 1)
-        memcpy(digest, k.reply->str, SEEN_DIGEST);
+    seen_key hex;
+    if (status == SEEN_OK && seen_reply_string(k.reply, &hex) &&
+        hex.len == SEEN_DIGEST - 1)
+        memcpy(digest, hex.data, SEEN_DIGEST);
     else if (status == SEEN_OK)
-        status = SEEN_CORRUPT;
+        status = seen_pool_strange(p, "SCRIPT LOAD", k.reply, "a digest");
     seen_redis_done(&k, 1);
     return status;
 }

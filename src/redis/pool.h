@@ -6,6 +6,7 @@
 #define SEEN_REDIS_POOL_H
 
 #include "redis/client.h"
+#include "redis/reply.h"
 
 #include <pthread.h>
 
@@ -26,8 +27,8 @@ struct seen_pool {
 };
 
 /* Of what follows the scheme. The path is the number of a database; or a key,
- * where the caller takes one there and no parameter `key` is given. The
- * parameters of connections count as used. */
+ * where the caller takes one there and no parameter `key` is given. A password may
+ * be in a file: password-file=PATH. The parameters of connections count as used. */
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
                            bool key_in_path, seen_store_report *r);
 /* Also of one that could not be opened. */
@@ -46,6 +47,10 @@ seen_status seen_pool_script(struct seen_pool *p, const char *text,
                              char digest[SEEN_DIGEST]);
 /* Keep what went wrong. */
 void seen_pool_tell(struct seen_pool *p, const seen_store_report *r);
+/* A reply is not what was expected: SEEN_CORRUPT. */
+seen_status seen_pool_strange(struct seen_pool *p, const char *command,
+                              const struct redisReply *reply,
+                              const char *expected);
 /* The same, as a sentence; gives back the status. */
 __attribute__((format(printf, 3, 4))) seen_status
 seen_pool_say(struct seen_pool *p, seen_status status, const char *format, ...);

@@ -104,6 +104,14 @@ static seen_status parse_host(const char *at, const char *end,
     return SEEN_OK;
 }
 
+static bool is_repeated(const struct seen_url *url)
+{
+    for (size_t i = 0; i + 1 < url->n; i++)
+        if (strcmp(url->param[i].name, url->param[url->n - 1].name) == 0)
+            return true;
+    return false;
+}
+
 static seen_status parse_params(const char *at, struct seen_url *url,
                                 seen_store_report *r)
 {
@@ -118,6 +126,9 @@ static seen_status parse_params(const char *at, struct seen_url *url,
                     url->param[url->n].value, sizeof url->param[0].value))
             return bad(r, "a parameter is too long or has a bad %XX");
         url->n++;
+        if (is_repeated(url))
+            return seen_report(r, SEEN_INVALID, "URL: %s is given twice",
+                               url->param[url->n - 1].name);
         at += len;
         if (*at == '&') at++;
     }
@@ -137,6 +148,9 @@ seen_status seen_url_parse(const char *rest, struct seen_url *url,
     if (status != SEEN_OK) return status;
     if (*end == '/') {
         len = strcspn(++end, "?");
+        if (!url->password[0] && memchr(end, '@', len)) /* do not print it */
+            return bad(r, "an @ behind the first /: write / as %2F in a "
+                          "password, and @ as %40 in a name");
         if (!decode(end, len, url->path, sizeof url->path))
             return bad(r, "the path is too long or has a bad %XX");
         end += len;

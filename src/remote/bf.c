@@ -13,7 +13,6 @@
 #include "redis/decimal.h"
 #include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,12 +54,6 @@ static void add_word(struct call *c, const char *word)
 
 /* ---- Items -------------------------------------------------------------- */
 
-static seen_status strange(seen_remote *m, const char *name)
-{
-    return seen_pool_say(&m->pool, SEEN_CORRUPT,
-                         "the reply to %s is not what was expected", name);
-}
-
 static seen_status absent(seen_remote *m)
 {
     return seen_pool_say(&m->pool, SEEN_ABSENT,
@@ -71,17 +64,32 @@ static seen_status absent(seen_remote *m)
 static seen_status read_answers(seen_remote *m, const struct call *c, bool adds,
                                 size_t n, bool *there)
 {
-    const redisReply *reply = c->k.reply;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
-        return strange(m, c->argv[0]);
+    const struct redisReply *reply = c->k.reply;
+    size_t answers;
+    if (!seen_reply_array(reply, &answers) || answers != n)
+        return seen_pool_strange(&m->pool, c->argv[0], reply,
+                                 "an answer for each key");
     for (size_t i = 0; i < n; i++) {
-        const redisReply *e = reply->element[i];
-        if (e->type == REDIS_REPLY_ERROR) /* a full filter says it here */
-            return seen_pool_say(&m->pool, SEEN_FULL, "%.200s", e->str);
-        if (e->type != REDIS_REPLY_INTEGER) return strange(m, c->argv[0]);
-        if (there) there[i] = (e->integer != 0) != adds;
+        const struct redisReply *e = seen_reply_at(reply, i);
+        bool one;
+        if (seen_reply_error(e)) /* a full filter says it here */
+            return seen_pool_say(&m->pool, SEEN_FULL,
+                                 "a key is not taken: %.200s",
+                                 seen_reply_error(e));
+        if (!seen_reply_flag(e, &one))
+            return seen_pool_strange(&m->pool, c->argv[0], e, "0 or 1");
+        if (there) there[i] = one != adds;
     }
     return SEEN_OK;
+}
+
+/* Is there a key behind the questions? */
+static seen_status read_exists(seen_remote *m, const struct redisReply *reply)
+{
+    bool there;
+    if (!seen_reply_flag(reply, &there))
+        return seen_pool_strange(&m->pool, "EXISTS", reply, "0 or 1");
+    return there ? SEEN_OK : absent(m);
 }
 
 /* All items in commands of AT_ONCE, one pipeline, then EXISTS. */
@@ -107,7 +115,11 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
         k[calls] = c[calls].k;
         status = seen_pool_run(&m->pool, k, calls + 1);
     }
-    if (k && k[calls].reply && k[calls].reply->integer == 0) status = absent(m);
+    /* Where the key is gone, an add has failed: this is why. */
+    if (k && k[calls].reply) {
+        seen_status behind = read_exists(m, k[calls].reply);
+        if (behind != SEEN_OK) status = behind;
+    }
     for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
         size_t from = i * AT_ONCE,
                len = n - from < AT_ONCE ? n - from : AT_ONCE;
@@ -125,11 +137,7 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
 static seen_status exists(seen_remote *m, bool *there)
 {
     const char *argv[] = {"EXISTS", m->key};
-    struct seen_command k;
-    seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) *there = k.reply->integer != 0;
-    seen_redis_done(&k, 1);
-    return status;
+    return seen_remote_flag(m, 2, argv, true, there);
 }
 
 static seen_status reserve(seen_remote *m, const seen_spec *spec)
@@ -140,6 +148,8 @@ static seen_status reserve(seen_remote *m, const seen_spec *spec)
     seen_decimal_put(spec->fpp, fpp);
     snprintf(items, sizeof items, "%llu", (unsigned long long)spec->items);
     seen_status status = seen_remote_do(m, &k, 4, argv, false);
+    if (status == SEEN_OK && !seen_reply_status(k.reply))
+        status = seen_pool_strange(&m->pool, argv[0], k.reply, "OK");
     seen_redis_done(&k, 1);
     return status;
 }
@@ -162,8 +172,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
 }
 
 /* BF.INFO: names and numbers by turns. */
-static void read_field(const char *name, long long value,
-                       seen_remote_info *info)
+static void read_field(const char *name, int64_t value, seen_remote_info *info)
 {
     static const struct {
         const char *name;
@@ -175,9 +184,37 @@ static void read_field(const char *name, long long value,
         {"Number of items inserted", offsetof(seen_remote_info, items)},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (strcmp(name, fields[i].name) == 0 && value >= 0)
+        if (strcmp(name, fields[i].name) == 0)
             *(uint64_t *)(void *)((char *)info + fields[i].offset) =
                 (uint64_t)value;
+}
+
+static const char *text_of(const struct redisReply *reply)
+{
+    seen_key bytes;
+    if (seen_reply_string(reply, &bytes)) return bytes.data;
+    return seen_reply_status(reply);
+}
+
+/* Not every value is a number: an expansion may be nil. */
+static seen_status read_info(seen_remote *m, const struct redisReply *reply,
+                             seen_remote_info *info)
+{
+    size_t n;
+    if (!seen_reply_array(reply, &n) || n == 0 || n % 2)
+        return seen_pool_strange(&m->pool, "BF.INFO", reply,
+                                 "names and values");
+    for (size_t i = 0; i < n; i += 2) {
+        const char *name = text_of(seen_reply_at(reply, i));
+        int64_t value;
+        if (!name)
+            return seen_pool_strange(&m->pool, "BF.INFO",
+                                     seen_reply_at(reply, i), "a name");
+        if (seen_reply_integer(seen_reply_at(reply, i + 1), 0, INT64_MAX,
+                               &value))
+            read_field(name, value, info);
+    }
+    return SEEN_OK;
 }
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
@@ -189,14 +226,8 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
     if (status != SEEN_OK) return status;
     if (!there) return absent(m);
     status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK && k.reply->type != REDIS_REPLY_ARRAY)
-        status = strange(m, "BF.INFO");
     info->layout = "bf";
-    for (size_t i = 0; status == SEEN_OK && i + 1 < k.reply->elements; i += 2) {
-        const redisReply *name = k.reply->element[i];
-        if (name->str)
-            read_field(name->str, k.reply->element[i + 1]->integer, info);
-    }
+    if (status == SEEN_OK) status = read_info(m, k.reply, info);
     seen_redis_done(&k, 1);
     return status;
 }

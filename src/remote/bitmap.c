@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "remote/batch.h"
+#include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <string.h>
 
 #define AT_ONCE 1024 /* numbers of one pipeline */
@@ -53,8 +53,14 @@ static seen_status run_batch(seen_remote *m, struct seen_batch *b,
     for (size_t i = 0; i < n; i++)
         put_number(&w, &b->k[i], m, bit, keys[i]);
     seen_status status = seen_pool_run(&m->pool, b->k, n);
-    for (size_t i = 0; status == SEEN_OK && there && i < n; i++)
-        there[i] = b->k[i].reply->integer != 0;
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
+        bool was;
+        if (!seen_reply_flag(b->k[i].reply, &was))
+            status = seen_pool_strange(&m->pool, bit ? "SETBIT" : "GETBIT",
+                                       b->k[i].reply, "0 or 1");
+        else if (there)
+            there[i] = was;
+    }
     seen_redis_done(b->k, n);
     return status;
 }
@@ -89,6 +95,25 @@ static seen_status take_out(seen_remote *m, const seen_key *keys, size_t n,
     return send_all(m, "0", keys, n, there);
 }
 
+/* What is at or above the bound cannot be asked for; that it is there says that
+ * the bound may be another one. */
+static seen_status open(seen_remote *m, const seen_spec *create,
+                        seen_store_report *r)
+{
+    uint64_t len;
+    bool longer;
+    (void)create;
+    seen_status status = seen_remote_length(m, &len, &longer);
+    if (status == SEEN_OK && longer)
+        seen_report(r, SEEN_OK,
+                    "%.100s: has %llu bytes, more than bits=%llu takes: "
+                    "numbers from %llu on are there, too, and cannot be asked "
+                    "for",
+                    m->key, (unsigned long long)len,
+                    (unsigned long long)m->bits, (unsigned long long)m->bits);
+    return status;
+}
+
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
 {
     info->layout = "bitmap";
@@ -104,6 +129,7 @@ const struct seen_remote_ops seen_remote_bitmap = {
     .key_in_path = true,
     .type = "string",
     .bits = "the bound, up to 2^32",
+    .open = open,
     .send = send,
     .remove = take_out,
     .info = info_of,

@@ -13,8 +13,8 @@
 
 #include "hash/murmur3.h"
 #include "remote/batch.h"
+#include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,19 +43,6 @@ static void put_key(struct seen_wire *w, struct seen_command *k,
     seen_wire_end(w, k);
 }
 
-/* Were all bits set? */
-static seen_status read_key(seen_remote *m, const redisReply *reply, bool *set)
-{
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != K)
-        return seen_pool_say(&m->pool, SEEN_CORRUPT,
-                             "the reply to BITFIELD is not what was "
-                             "expected");
-    *set = true;
-    for (size_t i = 0; i < K; i++)
-        *set &= reply->element[i]->integer != 0;
-    return SEEN_OK;
-}
-
 static seen_status run_batch(seen_remote *m, struct seen_batch *b, bool adds,
                              const seen_key *keys, size_t n, bool *there)
 {
@@ -65,7 +52,9 @@ static seen_status run_batch(seen_remote *m, struct seen_batch *b, bool adds,
     seen_status status = seen_pool_run(&m->pool, b->k, n);
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         bool set = false;
-        status = read_key(m, b->k[i].reply, &set);
+        if (!seen_reply_flags(b->k[i].reply, K, &set)) /* were all set? */
+            status = seen_pool_strange(&m->pool, "BITFIELD", b->k[i].reply,
+                                       "14 bits");
         if (there) there[i] = set;
     }
     seen_redis_done(b->k, n);
@@ -89,6 +78,103 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
     return status;
 }
 
+/* ---- Is bits=M right? --------------------------------------------------- */
+
+/*
+ * The string does not say how many bits the filter has, and with another number
+ * every key is "never". But SETBIT makes it just long enough for the highest bit
+ * that is set: one that has a bit beyond M is of another filter. And the bits
+ * of keys are all over the M: with `ones` of them, all lie in the first 8 len bits
+ * by chance with probability (8 len / M)^ones. Worked example: M = 2,000,000 for
+ * a filter of 1,000,000 bits and ten keys, 140 ones: 2^-140.
+ */
+#define WARN   1e-6 /* such a chance is worth a word */
+#define REFUSE 1e-9 /* and this is none */
+#define SAMPLE 4096 /* bytes whose ones are counted */
+#define ENOUGH 64   /* ones to reckon with */
+
+/* Of the whole string, from the ones at its beginning where these are enough. */
+static seen_status count_ones(seen_remote *m, uint64_t len, double *ones)
+{
+    const char *argv[] = {"BITCOUNT", m->key, "0", "4095"};
+    struct seen_command k;
+    int64_t n = 0;
+    uint64_t all = 0;
+    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    if (status == SEEN_OK && !seen_reply_integer(k.reply, 0, 8 * SAMPLE, &n))
+        status = seen_pool_strange(&m->pool, "BITCOUNT", k.reply, "a number");
+    seen_redis_done(&k, 1);
+    *ones = (double)n * (double)len / SAMPLE;
+    if (status != SEEN_OK || (len > SAMPLE && n >= ENOUGH)) return status;
+    status = seen_remote_number(m, "BITCOUNT", &all);
+    *ones = (double)all;
+    return status;
+}
+
+/* Of a string that is as long as M bits make it: has its last byte ones that are
+ * none of these bits? Another may have shortened it meanwhile. */
+static seen_status look_behind(seen_remote *m, bool *ones)
+{
+    const char *argv[] = {"GETRANGE", m->key, "-1", "-1"};
+    const unsigned unused = (unsigned)(8 - m->bits % 8) % 8;
+    struct seen_command k;
+    seen_key last = {0};
+    if (!unused) return SEEN_OK;
+    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    if (status == SEEN_OK && !seen_reply_string(k.reply, &last))
+        status = seen_pool_strange(&m->pool, "GETRANGE", k.reply, "a string");
+    if (status == SEEN_OK && last.len)
+        *ones = *(const uint8_t *)last.data & ((1u << unused) - 1);
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+static seen_status check_length(seen_remote *m, uint64_t *len)
+{
+    bool longer, ones = false;
+    seen_status status = seen_remote_length(m, len, &longer);
+    if (status == SEEN_OK && *len == (m->bits + 7) / 8)
+        status = look_behind(m, &ones);
+    if (status == SEEN_OK && ones)
+        return seen_pool_say(&m->pool, SEEN_MISMATCH,
+                             "%.100s: has ones at or beyond bits=%llu: give "
+                             "the bits of the service",
+                             m->key, (unsigned long long)m->bits);
+    if (status != SEEN_OK || !longer) return status;
+    return seen_pool_say(&m->pool, SEEN_MISMATCH,
+                         "%.100s: has %llu bytes, bits=%llu takes %llu at "
+                         "most: give the bits of the service",
+                         m->key, (unsigned long long)*len,
+                         (unsigned long long)m->bits,
+                         (unsigned long long)(m->bits + 7) / 8);
+}
+
+static seen_status open(seen_remote *m, const seen_spec *create,
+                        seen_store_report *r)
+{
+    uint64_t len;
+    double ones;
+    (void)create;
+    seen_status status = check_length(m, &len);
+    if (status != SEEN_OK || len == 0 || 8 * len >= m->bits) return status;
+    status = count_ones(m, len, &ones);
+    if (status != SEEN_OK) return status;
+    const unsigned long long below = 8 * len, bits = m->bits;
+    double chance = pow((double)below / (double)bits, ones);
+    if (chance < REFUSE)
+        return seen_pool_say(&m->pool, SEEN_MISMATCH,
+                             "%.100s: about %.0f bits are set, all below %llu: "
+                             "not a filter of bits=%llu; give the bits of the "
+                             "service",
+                             m->key, ones, below, bits);
+    if (chance < WARN)
+        seen_report(r, SEEN_OK,
+                    "%.100s: all bits that are set are below %llu, which is "
+                    "unlikely with bits=%llu: is that what the service has?",
+                    m->key, below, bits);
+    return SEEN_OK;
+}
+
 /* ---- How it is doing ---------------------------------------------------- */
 
 static seen_status info_of(seen_remote *m, seen_remote_info *info)
@@ -98,7 +184,7 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
     info->layout = "gozero";
     info->parts = 1;
     info->capacity = (uint64_t)(bits / 20); /* go-zero's advice */
-    seen_status status = seen_remote_number(m, "STRLEN", &info->bytes);
+    seen_status status = check_length(m, &info->bytes);
     if (status == SEEN_OK) status = seen_remote_number(m, "BITCOUNT", &ones);
     if (status != SEEN_OK) return status;
     double zeros = 1 - (double)ones / bits;
@@ -113,6 +199,7 @@ const struct seen_remote_ops seen_remote_gozero = {
     .key_in_path = true,
     .type = "string",
     .bits = "as the service has it, up to 2^32",
+    .open = open,
     .send = send,
     .info = info_of,
 };

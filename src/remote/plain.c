@@ -37,7 +37,6 @@
 #include "remote/batch.h"
 #include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,10 +180,15 @@ static seen_status make_part(seen_remote *m, const struct plain *p,
     char key[SEEN_REMOTE_KEY], at[24], trailer[TRAILER + 1] = "seenline";
     const char *argv[] = {"SETRANGE", key, at, trailer};
     struct seen_command k;
+    const int64_t end = (int64_t)(lines_of_part(p, part) * LINE);
+    int64_t len;
     name_part(p, part, key);
-    snprintf(at, sizeof at, "%llu",
-             (unsigned long long)(lines_of_part(p, part) * LINE));
+    snprintf(at, sizeof at, "%lld", (long long)end);
     seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    if (status == SEEN_OK &&
+        !seen_reply_integer(k.reply, end + TRAILER, end + TRAILER, &len))
+        status = seen_pool_strange(&m->pool, argv[0], k.reply,
+                                   "the length that it makes");
     seen_redis_done(&k, 1);
     return status;
 }
@@ -230,10 +234,30 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     const char *argv[] = {"SET", m->key, text, "NX"};
     struct seen_command k;
     status = seen_remote_do(m, &k, 4, argv, false);
-    *ours = status == SEEN_OK && k.reply->type == REDIS_REPLY_STATUS;
+    *ours = status == SEEN_OK && seen_reply_status(k.reply);
+    if (status == SEEN_OK && !*ours && !seen_reply_nil(k.reply))
+        status = seen_pool_strange(&m->pool, "SET", k.reply, "OK or nil");
     seen_redis_done(&k, 1);
     /* If the reply was lost it may be ours: its parts stay. */
     if (status == SEEN_OK && !*ours) remove_parts(m, p);
+    return status;
+}
+
+static seen_status read_text(seen_remote *m, const struct redisReply *reply)
+{
+    seen_key text;
+    if (seen_reply_nil(reply))
+        return seen_pool_say(&m->pool, SEEN_ABSENT,
+                             "%.100s: no such key on the server", m->key);
+    if (!seen_reply_string(reply, &text))
+        return seen_pool_strange(&m->pool, "GET", reply, "a string");
+    bool whole = strlen(text.data) == text.len; /* no NUL in it */
+    seen_status status = whole ? understand(text.data, m->own) : SEEN_CORRUPT;
+    if (status == SEEN_OK)
+        set_prefix(m, m->own);
+    else
+        seen_pool_say(&m->pool, status, "%.100s: is no filter of this layout",
+                      m->key);
     return status;
 }
 
@@ -242,16 +266,7 @@ static seen_status find(seen_remote *m)
     const char *argv[] = {"GET", m->key};
     struct seen_command k;
     seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK && k.reply->type == REDIS_REPLY_NIL)
-        status = seen_pool_say(&m->pool, SEEN_ABSENT,
-                               "%.100s: no such key on the server", m->key);
-    else if (status == SEEN_OK) {
-        status = understand(k.reply->str, m->own);
-        set_prefix(m, m->own);
-        if (status != SEEN_OK)
-            seen_pool_say(&m->pool, status,
-                          "%.100s: is no filter of this layout", m->key);
-    }
+    if (status == SEEN_OK) status = read_text(m, k.reply);
     seen_redis_done(&k, 1);
     return status;
 }
@@ -343,28 +358,19 @@ static bool bits_are_set(const uint8_t *line, uint32_t x)
     return all;
 }
 
-static seen_status strange(seen_remote *m, bool adds)
-{
-    return seen_pool_say(&m->pool, SEEN_CORRUPT,
-                         "the reply to %s is not what was expected",
-                         adds ? "BITFIELD" : "GETRANGE");
-}
-
 /* Was everything set? */
-static seen_status read_reply(seen_remote *m, const redisReply *reply,
+static seen_status read_reply(seen_remote *m, const struct redisReply *reply,
                               bool adds, const struct probe *o, bool *set)
 {
-    if (!adds) {
-        if (reply->type != REDIS_REPLY_STRING || reply->len != LINE)
-            return strange(m, adds);
-        *set = bits_are_set((const uint8_t *)reply->str, o->x);
-        return SEEN_OK;
-    }
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != SEEN_LINE_WORDS)
-        return strange(m, adds);
-    *set = true;
-    for (size_t i = 0; i < SEEN_LINE_WORDS; i++)
-        *set &= reply->element[i]->integer != 0;
+    seen_key line;
+    if (adds)
+        return seen_reply_flags(reply, SEEN_LINE_WORDS, set)
+                   ? SEEN_OK
+                   : seen_pool_strange(&m->pool, "BITFIELD", reply, "8 bits");
+    if (!seen_reply_string(reply, &line) || line.len != LINE)
+        return seen_pool_strange(&m->pool, "GETRANGE", reply,
+                                 "a string of 64 bytes");
+    *set = bits_are_set(line.data, o->x);
     return SEEN_OK;
 }
 
@@ -429,9 +435,13 @@ static void put_keys(struct batch *b, const struct plain *p, bool adds,
         put_length(&w, &k[b->n + i], p, b->part[i]);
 }
 
-static seen_status check_part(seen_remote *m, uint64_t part, long long length)
+static seen_status check_part(seen_remote *m, uint64_t part,
+                              const struct redisReply *reply)
 {
     uint64_t full = lines_of_part(m->own, part) * LINE + TRAILER;
+    int64_t length;
+    if (!seen_reply_integer(reply, 0, INT64_MAX, &length))
+        return seen_pool_strange(&m->pool, "STRLEN", reply, "a length");
     if ((uint64_t)length == full) return SEEN_OK;
     return seen_pool_say(&m->pool, SEEN_CORRUPT,
                          "%.100s: part %llu is gone, evicted or expired: "
@@ -443,8 +453,7 @@ static seen_status check_parts(seen_remote *m, const struct batch *b)
 {
     seen_status status = SEEN_OK;
     for (size_t i = 0; status == SEEN_OK && i < b->parts; i++)
-        status =
-            check_part(m, b->part[i], b->commands.k[b->n + i].reply->integer);
+        status = check_part(m, b->part[i], b->commands.k[b->n + i].reply);
     return status;
 }
 
@@ -493,7 +502,7 @@ static seen_status look_at_part(seen_remote *m, uint64_t part, const char *key)
     const char *argv[] = {"STRLEN", key};
     struct seen_command k;
     seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) status = check_part(m, part, k.reply->integer);
+    if (status == SEEN_OK) status = check_part(m, part, k.reply);
     seen_redis_done(&k, 1);
     return status;
 }
@@ -515,8 +524,13 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
         if (status != SEEN_OK) break;
         snprintf(end, sizeof end, "%llu",
                  (unsigned long long)(lines_of_part(p, i) * LINE - 1));
+        int64_t n = 0;
+        const int64_t bits = (int64_t)(lines_of_part(p, i) * SEEN_LINE_BITS);
         status = seen_remote_do(m, &k, 4, argv, true);
-        if (status == SEEN_OK) ones += (double)k.reply->integer;
+        if (status == SEEN_OK && !seen_reply_integer(k.reply, 0, bits, &n))
+            status =
+                seen_pool_strange(&m->pool, "BITCOUNT", k.reply, "a number");
+        ones += (double)n;
         seen_redis_done(&k, 1);
     }
     double zeros = 1 - ones / ((double)p->lines * SEEN_LINE_BITS);

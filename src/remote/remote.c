@@ -5,7 +5,6 @@
 #include "store/report.h"
 
 #include <assert.h>
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +55,48 @@ static seen_status find_bits(seen_remote *m, const seen_spec *create,
     return status;
 }
 
+/* ---- What is there ------------------------------------------------------ */
+
+/* Is `type` what the server calls a key of a module, or what the layout has? */
+static bool fits(const struct seen_remote_ops *ops, const char *type)
+{
+    static const char *const own[] = {"string", "list", "set",
+                                      "zset",   "hash", "stream"};
+    if (ops->type) return strcmp(type, ops->type) == 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(type, own[i]) == 0) return false;
+    return true;
+}
+
+static seen_status check_type(seen_remote *m, const char *key)
+{
+    const char *argv[] = {"TYPE", key};
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, 2, argv, true);
+    const char *type = status == SEEN_OK ? seen_reply_status(k.reply) : NULL;
+    if (status == SEEN_OK && !type)
+        status = seen_pool_strange(&m->pool, "TYPE", k.reply, "a status");
+    else if (type && strcmp(type, "none") != 0 && !fits(m->ops, type))
+        status =
+            seen_pool_say(&m->pool, SEEN_INVALID,
+                          "%.100s: is a %.30s on the server, expected %s", key,
+                          type, m->ops->type ? "a string" : "a BF filter");
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+/* Another type of key gets a word of its own. Who may not ask for types is told
+ * by the commands that follow. */
+static seen_status look_at_type(seen_remote *m)
+{
+    seen_status status = check_type(m, m->key);
+    if (status == SEEN_INVALID || status == SEEN_CORRUPT) return status;
+    m->pool.problem[0] = '\0';
+    return SEEN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
 seen_status seen_remote_open(seen_remote **out, const char *url,
                              const seen_spec *create, seen_store_report *r)
 {
@@ -75,6 +116,7 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
     if (status == SEEN_OK) status = find_key(m, r);
     if (status == SEEN_OK) status = find_bits(m, create, r);
     if (status == SEEN_OK) status = seen_url_done(&m->pool.url, r);
+    if (status == SEEN_OK) status = look_at_type(m);
     if (status == SEEN_OK && ops->open) status = ops->open(m, create, r);
     if (status != SEEN_OK) {
         seen_report(r, status, "%s",
@@ -117,9 +159,31 @@ seen_status seen_remote_number(seen_remote *m, const char *command,
 {
     const char *argv[] = {command, m->key};
     struct seen_command k;
+    int64_t number = 0;
     seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) *out = (uint64_t)k.reply->integer;
+    if (status == SEEN_OK &&
+        !seen_reply_integer(k.reply, 0, INT64_MAX, &number))
+        status = seen_pool_strange(&m->pool, command, k.reply, "a number");
+    if (status == SEEN_OK) *out = (uint64_t)number;
     seen_redis_done(&k, 1);
+    return status;
+}
+
+seen_status seen_remote_flag(seen_remote *m, int argc, const char **argv,
+                             bool repeatable, bool *out)
+{
+    struct seen_command k;
+    seen_status status = seen_remote_do(m, &k, argc, argv, repeatable);
+    if (status == SEEN_OK && !seen_reply_flag(k.reply, out))
+        status = seen_pool_strange(&m->pool, argv[0], k.reply, "0 or 1");
+    seen_redis_done(&k, 1);
+    return status;
+}
+
+seen_status seen_remote_length(seen_remote *m, uint64_t *len, bool *longer)
+{
+    seen_status status = seen_remote_number(m, "STRLEN", len);
+    if (status == SEEN_OK) *longer = *len > (m->bits + 7) / 8;
     return status;
 }
 
@@ -156,7 +220,7 @@ seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
     return n ? m->ops->remove(m, keys, n, removed) : SEEN_OK;
 }
 
-/* ---- All of it ---------------------------------------------------------- */
+/* ---- All of it --------------------------------------------------------- */
 
 static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
 {
@@ -165,32 +229,13 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
     return i == 0;
 }
 
-/* Is `type` what the server calls a key of a module, or what the layout has? */
-static bool fits(const struct seen_remote_ops *ops, const char *type)
-{
-    static const char *const own[] = {"string", "list", "set",
-                                      "zset",   "hash", "stream"};
-    if (ops->type) return strcmp(type, ops->type) == 0;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(type, own[i]) == 0) return false;
-    return true;
-}
-
 /* No key is somebody else's: those that are there are of the right type. */
 static seen_status check_types(seen_remote *m)
 {
     char key[SEEN_REMOTE_KEY];
     seen_status status = SEEN_OK;
     for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
-        const char *argv[] = {"TYPE", key};
-        struct seen_command k;
-        status = seen_remote_do(m, &k, 2, argv, true);
-        if (status == SEEN_OK && strcmp(k.reply->str, "none") != 0 &&
-            !fits(m->ops, k.reply->str))
-            status = seen_pool_say(&m->pool, SEEN_INVALID,
-                                   "%.100s: is a %s, not a filter", key,
-                                   k.reply->str);
-        seen_redis_done(&k, 1);
+        status = check_type(m, key);
     }
     return status;
 }
@@ -205,10 +250,10 @@ static seen_status do_all(seen_remote *m, const char *command,
     bool any = false;
     for (uint64_t i = 0; status == SEEN_OK && key_at(m, i, key); i++) {
         const char *argv[] = {command, key, argument};
-        struct seen_command k;
-        status = seen_remote_do(m, &k, argument ? 3 : 2, argv, repeatable);
-        if (status == SEEN_OK) any |= k.reply->integer != 0;
-        seen_redis_done(&k, 1);
+        bool there = false;
+        status =
+            seen_remote_flag(m, argument ? 3 : 2, argv, repeatable, &there);
+        any |= there;
     }
     if (status == SEEN_OK && known) *known = any;
     return status;

@@ -46,9 +46,14 @@ struct seen_remote_ops {
  * seen_redis_done(). */
 seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,
                            const char **argv, bool repeatable);
-/* The number that a command says of the key. */
+/* The number, 0 or more, that a command says of the key. */
 seen_status seen_remote_number(seen_remote *m, const char *command,
                                uint64_t *out);
+/* Whether a command has found the key: 0 or 1. */
+seen_status seen_remote_flag(seen_remote *m, int argc, const char **argv,
+                             bool repeatable, bool *out);
+/* A string of bits: is it longer than so many bits can be? *len: its bytes. */
+seen_status seen_remote_length(seen_remote *m, uint64_t *len, bool *longer);
 
 #define REMOTE(ops) extern const struct seen_remote_ops ops;
 #include "remote/remotes.def"

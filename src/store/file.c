@@ -41,6 +41,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "plan/sizing.h"
 #include "store/io.h"
 #include "store/journal.h"
 #include "store/replace.h"
@@ -171,18 +172,16 @@ static seen_status write_to(void *saved, int fd)
     return write_container(fd, saved);
 }
 
-/* *fd is the new file, locked. `old` is the one that is there, locked, whose
- * `mode` stays, or -1. */
+/* *fd is the new file, locked. `old` is the one that is there, locked, or -1. */
 static seen_status replace(const char *path, int old, struct seen_saved *s,
-                           mode_t mode, int *fd, seen_store_report *r)
+                           int *fd, seen_store_report *r)
 {
-    return seen_replace(
-        &(struct seen_replacing){.path = path,
-                                 .old = old,
-                                 .mode = old < 0 ? mode_of(&s->header) : mode,
-                                 .write = write_to,
-                                 .ctx = s},
-        fd, r);
+    return seen_replace(&(struct seen_replacing){.path = path,
+                                                 .old = old,
+                                                 .mode = mode_of(&s->header),
+                                                 .write = write_to,
+                                                 .ctx = s},
+                        fd, r);
 }
 
 /* A number that no other file has. */
@@ -269,7 +268,7 @@ static seen_status save(const char *path, struct seen_saved *s,
         return seen_report(r, SEEN_BUSY,
                            "another program has changed it meanwhile");
     }
-    status = replace(path, there.fd, s, there.mode, &made, r);
+    status = replace(path, there.fd, s, &made, r);
     if (r) r->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
         status = seen_report_io(r, "remove the old journal");
@@ -292,9 +291,12 @@ seen_status seen_file_save_over(const char *path, const seen_filter *f,
     if (!path || !f || flags & ~SEEN_SECRET_APART)
         return explain(r, SEEN_INVALID);
     struct seen_saved s;
+    char real[SEEN_PATH_ROOM];
+    if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
+        return seen_report_io(r, "look");
     seen_status status = describe(f, flags, &s, r);
     if (status != SEEN_OK) return status;
-    status = save(path, &s, was, r);
+    status = save(real, &s, was, r);
     seen_saved_free(&s);
     return status;
 }
@@ -458,6 +460,23 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
     return SEEN_OK;
 }
 
+/*
+ * A dead writer's bits outlive it in the map, and a replay onto them finds nothing
+ * new to count: then the fill tells how many keys there are. They are no more than
+ * were counted before and lie in the journal.
+ */
+static void count_by_fill(seen_filter_store *s, uint64_t replayed)
+{
+    seen_filter *f = s->filter;
+    seen_info info;
+    if (!f->ops->touches || replayed == 0) return;
+    seen_info_of(f, &info);
+    uint64_t items = seen_plan_items(&f->plan, info.bits_set);
+    uint64_t most = s->header.items + replayed;
+    if (items > most) items = most;
+    if (items > f->items) f->items = items;
+}
+
 /* Apply what the last writer left in the journal. Bits that are set already are
  * stored once more: a page that a failed sync left clean, and wrong on disk, is
  * dirty again and will be written. */
@@ -479,7 +498,10 @@ static seen_status replay(seen_filter_store *s, seen_store_report *r)
             "its journal, %s.journal-*, is missing: was it moved or "
             "copied without it?",
             seen_io_base(s->path));
-    if (status == SEEN_OK) return status;
+    if (status == SEEN_OK) {
+        count_by_fill(s, ctx.keys);
+        return status;
+    }
     if (done.problem[0])
         return seen_report(r, status, "journal: %s", done.problem);
     if (status != SEEN_CORRUPT) return explain(r, status);
@@ -608,8 +630,6 @@ static seen_status checkpoint_beside(seen_filter_store *s,
                                      const struct seen_native *h)
 {
     struct seen_saved saved;
-    struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0) return SEEN_IO;
     seen_status status = seen_saved_from(
         s->filter,
         (h->flags & (SEEN_NATIVE_APART | SEEN_NATIVE_JOURNALED)) |
@@ -620,7 +640,7 @@ static seen_status checkpoint_beside(seen_filter_store *s,
     saved.header.epoch = h->epoch + 1;
     saved.header.sequence = h->sequence;
     int fd = -1;
-    status = replace(s->path, s->fd, &saved, st.mode, &fd, NULL);
+    status = replace(s->path, s->fd, &saved, &fd, NULL);
     seen_saved_free(&saved);
     if (fd >= 0) { /* renamed, whether or not the directory could be synced */
         seen_io_close(s->fd);
@@ -653,8 +673,7 @@ static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
 
 /* A new file at our path, and its descriptor, locked. */
 static seen_status put_file(seen_filter_store *s, const seen_filter *f,
-                            uint32_t flags, mode_t mode, int *fd,
-                            seen_store_report *r)
+                            uint32_t flags, int *fd, seen_store_report *r)
 {
     struct seen_saved saved;
     seen_status status = describe(f, flags, &saved, r);
@@ -662,8 +681,7 @@ static seen_status put_file(seen_filter_store *s, const seen_filter *f,
     saved.header.epoch = 1;
     status = random_id(&saved.header.id);
     if (status != SEEN_OK) seen_report_io(r, "random");
-    if (status == SEEN_OK)
-        status = replace(s->path, s->fd, &saved, mode, fd, r);
+    if (status == SEEN_OK) status = replace(s->path, s->fd, &saved, fd, r);
     seen_saved_free(&saved);
     if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
         status = seen_report_io(r, "remove an old journal");
@@ -679,7 +697,7 @@ static seen_status create_file(seen_filter_store *s,
     if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
     seen_status status = seen_new(&f, options->create);
     if (status != SEEN_OK) return explain(r, status);
-    status = put_file(s, f, options->flags, 0, &s->fd, r);
+    status = put_file(s, f, options->flags, &s->fd, r);
     seen_free(f);
     if (r) r->created = s->fd >= 0;
     return status;
@@ -690,15 +708,12 @@ static seen_status give_two_headers(seen_filter_store *s,
                                     const seen_store_options *options,
                                     seen_store_report *r)
 {
-    struct seen_stat st;
     int fd = -1;
     seen_status status = seen_restore(&s->filter, s->map, &s->header,
                                       SEEN_RESTORE_COPY, options->secret, NULL);
     if (status != SEEN_OK) return explain(r, status);
-    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
     bool apart = s->header.flags & SEEN_NATIVE_APART;
-    status =
-        put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, st.mode, &fd, r);
+    status = put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, &fd, r);
     if (status != SEEN_OK) {
         seen_io_close(fd);
         return status;
@@ -721,6 +736,9 @@ static seen_status load_filter(seen_filter_store *s,
     enum seen_restore_mode mode = SEEN_RESTORE_COPY;
     if (s->in_place) {
         mode = SEEN_RESTORE_MAP;
+        /* A store into a hole would be SIGBUS on a full disk. */
+        if (seen_io_allocate(s->fd, s->map_len) != SEEN_OK)
+            return seen_report_io(r, "claim space for the holes in the file");
         s->blocks = seen_native_blocks(s->header.payload_len);
         s->dirty = seen_alloc_zeroed(&system_memory, s->blocks);
         if (!s->dirty) return explain(r, SEEN_NOMEM);
@@ -753,7 +771,9 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         if (status != SEEN_OK) return explain(r, status);
     }
     struct seen_native h = s->header;
+    struct seen_stat file;
     bool left = false;
+    if (seen_os->fstat(s->fd, &file) != 0) return seen_report_io(r, "look");
     /* A header that needs no journal beside one that is still there: its sync
      * may have failed, and the one on the disk be another, which does. */
     status = seen_journal_there(s->path, &left);
@@ -761,8 +781,8 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
     h.flags |= SEEN_NATIVE_JOURNALED;
     if (status == SEEN_OK) status = seen_journal_remove(s->path);
     if (status == SEEN_OK)
-        status = seen_journal_open(&s->journal, s->path, h.id, h.epoch + 1,
-                                   s->applied);
+        status = seen_journal_open(&s->journal, s->path, &file, h.id,
+                                   h.epoch + 1, s->applied);
     if (status == SEEN_OK) status = put_header(s, &h);
     if (status == SEEN_IO) return seen_report_io(r, "journal");
     return status == SEEN_OK ? status : explain(r, status);
@@ -797,6 +817,21 @@ static seen_status refuse_foreign(seen_store_report *r)
         "change it, save it");
 }
 
+/* A journal belongs to one name, and a checkpoint may replace that name only:
+ * under the others the file would be damaged for good. */
+static seen_status refuse_other_names(seen_filter_store *s,
+                                      seen_store_report *r)
+{
+    struct seen_stat st;
+    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
+    if (st.links <= 1) return SEEN_OK;
+    return seen_report(r, SEEN_INVALID,
+                       "has %" PRIu64 " names (hard links), and a change would "
+                       "reach one of them: change a copy, or use symbolic "
+                       "links",
+                       st.links);
+}
+
 static seen_status open_to_write(seen_filter_store *s,
                                  const seen_store_options *options,
                                  seen_store_report *r)
@@ -812,6 +847,7 @@ static seen_status open_to_write(seen_filter_store *s,
             r, status,
             "another program is changing it: try again when it has ended");
     if (status == SEEN_IO) return seen_report_io(r, "open");
+    if (status == SEEN_OK) status = refuse_other_names(s, r);
     if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
     if (status == SEEN_OK) status = read_header(s, r);
     if (status == SEEN_OK && s->header.plan.kind == SEEN_FOREIGN)
@@ -830,24 +866,31 @@ static seen_status open_to_write(seen_filter_store *s,
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_filter_store *make_store(const char *path, seen_store_mode mode)
+/* Under the name of the file itself: file, journal and what is written beside
+ * are in one place, however many links lead there. */
+static seen_status make_store(seen_filter_store **out, const char *path,
+                              seen_store_mode mode, seen_store_report *r)
 {
-    size_t size = strlen(path) + 1;
+    char real[SEEN_PATH_ROOM];
+    if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
+        return seen_report_io(r, "look");
+    size_t size = strlen(real) + 1;
     seen_filter_store *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     char *copy = seen_alloc_zeroed(&system_memory, size);
     if (!s || !copy) {
         seen_release(&system_memory, copy, size);
         seen_release(&system_memory, s, sizeof *s);
-        return NULL;
+        return explain(r, SEEN_NOMEM);
     }
-    memcpy(copy, path, size);
+    memcpy(copy, real, size);
     s->path = copy;
     s->path_size = size;
     s->mode = mode;
     s->fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->turn, NULL);
-    return s;
+    *out = s;
+    return SEEN_OK;
 }
 
 static void destroy(seen_filter_store *s)
@@ -869,6 +912,25 @@ static bool options_ok(const seen_store_options *o)
            !(o->create && o->mode == SEEN_STORE_READ);
 }
 
+static seen_status open_once(seen_filter_store **out, const char *path,
+                             const seen_store_options *options,
+                             seen_store_report *r)
+{
+    seen_filter_store *s;
+    seen_status status = make_store(&s, path, options->mode, r);
+    if (status != SEEN_OK) return status;
+    status = s->mode == SEEN_STORE_READ ? open_to_read(s, options, r)
+                                        : open_to_write(s, options, r);
+    if (status != SEEN_OK) {
+        int before = errno;
+        destroy(s);
+        errno = before;
+        return status;
+    }
+    *out = s;
+    return SEEN_OK;
+}
+
 seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
                                    const seen_store_options *options,
                                    seen_store_report *r)
@@ -878,19 +940,13 @@ seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
     if (!options) options = &only_read;
     if (!out || !path || !options_ok(options)) return explain(r, SEEN_INVALID);
 
-    seen_filter_store *s = make_store(path, options->mode);
-    if (!s) return explain(r, SEEN_NOMEM);
-    seen_status status = s->mode == SEEN_STORE_READ
-                             ? open_to_read(s, options, r)
-                             : open_to_write(s, options, r);
-    if (status != SEEN_OK) {
-        int before = errno;
-        destroy(s);
-        errno = before;
-        return status;
-    }
-    *out = s;
-    return SEEN_OK;
+    seen_status status;
+    uint64_t began = 0;
+    do {
+        seen_report_begin(r);
+        status = open_once(out, path, options, r);
+    } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
+    return status;
 }
 
 seen_status seen_filter_store_close(seen_filter_store *s)
@@ -1112,9 +1168,10 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
 {
     seen_report_begin(r);
     if (!path || !facts) return explain(r, SEEN_INVALID);
-    seen_filter_store *s = make_store(path, SEEN_STORE_READ);
-    if (!s) return explain(r, SEEN_NOMEM);
-    seen_status status = look(s, facts, r);
+    seen_filter_store *s;
+    seen_status status = make_store(&s, path, SEEN_STORE_READ, r);
+    if (status != SEEN_OK) return status;
+    status = look(s, facts, r);
     int before = errno;
     destroy(s);
     errno = before;
@@ -1217,9 +1274,9 @@ seen_status seen_file_verify(const char *path, seen_store_report *r)
 {
     seen_report_begin(r);
     if (!path) return explain(r, SEEN_INVALID);
-    seen_filter_store *s = make_store(path, SEEN_STORE_READ);
-    if (!s) return explain(r, SEEN_NOMEM);
-    seen_status status = SEEN_BUSY;
+    seen_filter_store *s;
+    seen_status status = make_store(&s, path, SEEN_STORE_READ, r);
+    if (status != SEEN_OK) return status;
     bool settled = false;
     for (int i = 0; i < ATTEMPTS && !settled; i++) {
         seen_report_begin(r);

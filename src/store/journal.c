@@ -4,12 +4,13 @@
  * A segment starts with a header that says whose it is:
  *
  *     0   8   magic 89 53 45 4a 4c 0d 0a 1a
- *     8   4   version: 1
+ *     8   4   version: 2
  *     12  4   0
  *     16  8   id of the file it belongs to
  *     24  8   epoch of the writer
  *     32  8   number of its first frame
- *     40  20  0
+ *     40  8   salt: random, another one for each segment
+ *     48  12  0
  *     60  4   CRC32C of bytes 0 .. 59
  *
  * and goes on with frames, each filled up with zeros to a multiple of 8:
@@ -17,7 +18,7 @@
  *     0   4   length of the payload
  *     4   4   CRC32C of bytes 8 .. end of payload, continued from the length
  *     8   8   sequence number
- *     16  8   epoch
+ *     16  8   salt of the segment
  *     24  8   durable: the highest number known to be on disk at that time
  *     32  4   type
  *     36  4   0
@@ -34,12 +35,21 @@
  * durable = 9, so 10 was never acknowledged, and 9 is where the journal ends.
  * Had 5 been damaged, 12 would prove that it was once there.
  *
+ * Looking further on means looking at every byte, those of payloads too, and
+ * payloads hold names that strangers choose: one of them might be the bytes of a
+ * frame. Hence the salt. A frame counts only under the salt of its segment, which
+ * is drawn when the segment begins and is known to nobody who sends names or keys.
+ * It also tells the frames of a segment from what an earlier file has left in the
+ * same place.
+ *
  * Commit: the first thread that comes syncs for everybody who has appended by
  * then; the others sleep until a sync that covers them has returned.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include "store/journal.h"
+
+#include "seen_store.h"
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -54,11 +64,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION     1
+#define VERSION     2
 #define SEGMENT     64 /* bytes of a segment's header */
 #define FRAME       40 /* bytes of a frame's header */
-#define PATH_ROOM   4096
 #define SUFFIX      ".journal-"
+#define NEW         ".seen-new" /* behind the name of a segment in the making */
 #define GROW_BYTES  ((uint64_t)1 << 20) /* space is claimed in such steps */
 #define SEGMENT_MAX ((uint64_t)1 << 40)
 
@@ -69,23 +79,26 @@ static const seen_allocator system_memory;
 
 static bool name_segment(char *buf, const char *path, uint64_t first)
 {
-    int len = snprintf(buf, PATH_ROOM, "%s" SUFFIX "%016" PRIx64, path, first);
-    if (len > 0 && len < PATH_ROOM) return true;
+    int len =
+        snprintf(buf, SEEN_PATH_ROOM, "%s" SUFFIX "%016" PRIx64, path, first);
+    if (len > 0 && len < SEEN_PATH_ROOM) return true;
     errno = ENAMETOOLONG;
     return false;
 }
 
-/* Is `name` a segment of `base`, and from which number on? */
-static bool parse_name(const char *base, const char *name, uint64_t *first)
+/* Is `name` a segment of `base`, with this behind it, and from which number
+ * on? */
+static bool parse_name(const char *base, const char *name, const char *end,
+                       uint64_t *first)
 {
     size_t len = strlen(base);
     if (strncmp(name, base, len) != 0) return false;
     name += len;
     if (strncmp(name, SUFFIX, strlen(SUFFIX)) != 0) return false;
     name += strlen(SUFFIX);
-    if (strlen(name) != 16) return false;
+    if (strlen(name) < 16 || strcmp(name + 16, end) != 0) return false;
     *first = 0;
-    for (; *name; name++) {
+    for (end = name + 16; name < end; name++) {
         const char *digits = "0123456789abcdef", *digit = strchr(digits, *name);
         if (!digit) return false;
         *first = *first << 4 | (uint64_t)(digit - digits);
@@ -95,7 +108,7 @@ static bool parse_name(const char *base, const char *name, uint64_t *first)
 
 /* A few, as a rule; but each writer that dies may leave one. */
 struct listing {
-    const char *base;
+    const char *base, *end;
     uint64_t *first;
     size_t n, room;
     bool no_memory;
@@ -117,7 +130,7 @@ static bool list_one(void *ctx, const char *name)
 {
     struct listing *l = ctx;
     uint64_t first;
-    if (!parse_name(l->base, name, &first)) return true;
+    if (!parse_name(l->base, name, l->end, &first)) return true;
     l->no_memory = l->n == l->room && !make_room(l);
     if (l->no_memory) return false;
     l->first[l->n++] = first;
@@ -130,16 +143,22 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The segments of a path in order; to be freed, whatever the status. */
-static seen_status list_segments(const char *path, struct listing *l)
+/* Files of a path in order; to be freed, whatever the status. */
+static seen_status list_files(const char *path, const char *end,
+                              struct listing *l)
 {
-    char dir[PATH_ROOM];
-    *l = (struct listing){.base = seen_io_base(path)};
+    char dir[SEEN_PATH_ROOM];
+    *l = (struct listing){.base = seen_io_base(path), .end = end};
     seen_status status = seen_io_dir_of(path, dir, sizeof dir);
     if (status != SEEN_OK) return status;
     if (seen_os->list(dir, list_one, l) != 0) return SEEN_IO;
     if (l->n) qsort(l->first, l->n, sizeof *l->first, by_number);
     return l->no_memory ? SEEN_NOMEM : SEEN_OK;
+}
+
+static seen_status list_segments(const char *path, struct listing *l)
+{
+    return list_files(path, "", l);
 }
 
 static void free_listing(struct listing *l)
@@ -149,11 +168,28 @@ static void free_listing(struct listing *l)
     errno = before;
 }
 
+static seen_status remove_file(const char *path, uint64_t first,
+                               const char *end)
+{
+    char name[SEEN_PATH_ROOM + sizeof NEW];
+    if (!name_segment(name, path, first)) return SEEN_IO;
+    strcat(name, end);
+    return seen_os->unlink(name) == 0 || errno == ENOENT ? SEEN_OK : SEEN_IO;
+}
+
 static seen_status remove_segment(const char *path, uint64_t first)
 {
-    char name[PATH_ROOM];
-    if (!name_segment(name, path, first)) return SEEN_IO;
-    return seen_os->unlink(name) == 0 || errno == ENOENT ? SEEN_OK : SEEN_IO;
+    return remove_file(path, first, "");
+}
+
+static seen_status remove_files(const char *path, const char *end)
+{
+    struct listing l;
+    seen_status status = list_files(path, end, &l);
+    for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
+        status = remove_file(path, l.first[i], end);
+    free_listing(&l);
+    return status;
 }
 
 /* ---- Frames ------------------------------------------------------------- */
@@ -169,21 +205,26 @@ static uint32_t frame_crc(const uint8_t *frame, size_t len)
     return seen_crc32c(crc, frame + 8, FRAME - 8 + len);
 }
 
-/* A whole frame at the start of these bytes? */
-static bool whole_frame(const uint8_t *p, uint64_t left, uint64_t epoch)
+/* A whole frame at the start of these bytes, under this salt? */
+static bool whole_frame(const uint8_t *p, uint64_t left, uint64_t salt)
 {
     if (left < FRAME) return false;
     uint32_t len = seen_get_le32(p);
     return len <= SEEN_FRAME_MOST && frame_size(len) <= left &&
-           seen_get_le64(p + 16) == epoch &&
+           seen_get_le64(p + 16) == salt &&
            seen_get_le32(p + 4) == frame_crc(p, len);
 }
 
+/* Of any version: those to come keep magic, version and checksum in place. */
 static bool segment_header_ok(const uint8_t *p, uint64_t len)
 {
     return len >= SEGMENT && memcmp(p, magic, sizeof magic) == 0 &&
-           seen_get_le32(p + 8) == VERSION &&
            seen_get_le32(p + 60) == seen_crc32c(0, p, 60);
+}
+
+static uint64_t salt_of(const uint8_t *segment)
+{
+    return seen_get_le64(segment + 40);
 }
 
 /* ---- Replay ------------------------------------------------------------- */
@@ -209,14 +250,15 @@ corrupt(struct replay *r, const char *format, ...)
     return SEEN_CORRUPT;
 }
 
-/* Does any whole frame from `at` on know the missing frame to be durable? */
+/* Does any whole frame of a segment from `at` on know the missing frame to be
+ * durable? */
 static bool was_durable(const uint8_t *p, uint64_t at, uint64_t len,
-                        uint64_t epoch, uint64_t missing)
+                        uint64_t missing)
 {
     for (; at + FRAME <= len; at += 8)
         if (seen_get_le64(p + at + 8) > missing &&
             seen_get_le64(p + at + 24) >= missing &&
-            whole_frame(p + at, len - at, epoch))
+            whole_frame(p + at, len - at, salt_of(p)))
             return true;
     return false;
 }
@@ -231,8 +273,8 @@ static bool zeros_from(const uint8_t *p, uint64_t at, uint64_t len)
 static seen_status replay_frames(struct replay *r, const uint8_t *p,
                                  uint64_t len, uint64_t first)
 {
-    uint64_t epoch = seen_get_le64(p + 24), at = SEGMENT, sequence = first;
-    for (; whole_frame(p + at, len - at, epoch); sequence++) {
+    uint64_t at = SEGMENT, sequence = first;
+    for (; whole_frame(p + at, len - at, salt_of(p)); sequence++) {
         struct seen_frame f = {.sequence = seen_get_le64(p + at + 8),
                                .type = seen_get_le32(p + at + 32),
                                .payload = p + at + FRAME,
@@ -252,7 +294,7 @@ static seen_status replay_frames(struct replay *r, const uint8_t *p,
         at += frame_size(f.len);
     }
     if (zeros_from(p, at, len)) return SEEN_OK; /* space claimed ahead */
-    if (was_durable(p, at, len, epoch, sequence))
+    if (was_durable(p, at, len, sequence))
         return corrupt(r,
                        "frame %" PRIu64 " at byte %" PRIu64
                        " of segment %016" PRIx64
@@ -265,7 +307,9 @@ static seen_status replay_frames(struct replay *r, const uint8_t *p,
 }
 
 /* The header goes to disk before any frame is written: if it is not whole, a
- * crash came between, and there are no frames. */
+ * crash came between, and there are no frames. What looks like one, whatever the
+ * salt, was written after a header that was whole: even inside of a payload, it
+ * shows that the header was damaged later. */
 static seen_status headless(struct replay *r, const uint8_t *p, uint64_t len,
                             uint64_t first)
 {
@@ -298,7 +342,7 @@ static seen_status replay_segment(struct replay *r, const uint8_t *p,
 static seen_status check_behind(struct replay *r, const uint8_t *p,
                                 uint64_t len, uint64_t first)
 {
-    if (was_durable(p, SEGMENT, len, seen_get_le64(p + 24), r->ended_at))
+    if (was_durable(p, SEGMENT, len, r->ended_at))
         return corrupt(r,
                        "frame %" PRIu64 " is damaged, and segment %016" PRIx64
                        " shows that it had been on disk",
@@ -307,10 +351,20 @@ static seen_status check_behind(struct replay *r, const uint8_t *p,
     return SEEN_OK;
 }
 
+static seen_status other_version(struct replay *r, const uint8_t *p,
+                                 uint64_t first)
+{
+    (void)corrupt(r,
+                  "segment %016" PRIx64 " has version %u, this build reads %d",
+                  first, seen_get_le32(p + 8), VERSION);
+    return SEEN_NEWER;
+}
+
 static seen_status take_segment(struct replay *r, const uint8_t *p,
                                 uint64_t len, uint64_t first)
 {
     if (!segment_header_ok(p, len)) return headless(r, p, len, first);
+    if (seen_get_le32(p + 8) != VERSION) return other_version(r, p, first);
     if (seen_get_le64(p + 16) != r->id) return SEEN_OK;
     /* Here a later writer went on after the crash that tore the tail. */
     if (r->ended && first == r->ended_at) r->ended = false;
@@ -320,7 +374,7 @@ static seen_status take_segment(struct replay *r, const uint8_t *p,
 
 static seen_status read_segment(struct replay *r, uint64_t first)
 {
-    char name[PATH_ROOM];
+    char name[SEEN_PATH_ROOM];
     struct seen_stat st;
     if (!name_segment(name, r->path, first)) return SEEN_IO;
     int fd = seen_io_open(name, O_RDONLY, 0);
@@ -386,9 +440,12 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
 struct seen_journal {
     char *path;
     size_t path_size;
+    struct seen_stat like; /* `alike`: who may read the segments */
+    bool alike;
     uint64_t id, epoch;
     int fd;
-    uint64_t first;   /* number of the first frame of the open segment */
+    uint64_t salt;    /* of the open segment */
+    uint64_t first;   /* number of the first frame in it */
     uint64_t last;    /* number of the last frame appended */
     uint64_t end;     /* where the next frame goes */
     uint64_t claimed; /* bytes of the file that have space on disk */
@@ -402,27 +459,40 @@ struct seen_journal {
     int failed; /* errno of the sync that ended everything */
 };
 
-/* What it leaves when it fails is an empty segment or a torn one, harmless as
- * long as no other is put behind it. */
+/* Beside its name: a segment that is there already has bytes, a mode, and maybe
+ * readers, that are not ours; but it stays until it is replaced. */
+static int create_segment(const seen_journal *j, const char *beside)
+{
+    if (seen_os->unlink(beside) != 0 && errno != ENOENT) return -1;
+    return seen_io_create_like(beside, j->alike ? &j->like : NULL);
+}
+
+/* What it leaves when it fails is nothing, or an empty segment, harmless as long
+ * as no other is put behind it. */
 static seen_status begin_segment(seen_journal *j)
 {
-    uint8_t header[SEGMENT] = {0};
-    char name[PATH_ROOM];
+    uint8_t header[SEGMENT] = {0}, salt[16];
+    char name[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM + sizeof NEW];
     if (!name_segment(name, j->path, j->last + 1)) return SEEN_IO;
+    if (seen_random_key(salt) != SEEN_OK) return SEEN_IO;
+    snprintf(beside, sizeof beside, "%s" NEW, name);
     memcpy(header, magic, sizeof magic);
     seen_put_le32(header + 8, VERSION);
     seen_put_le64(header + 16, j->id);
     seen_put_le64(header + 24, j->epoch);
     seen_put_le64(header + 32, j->last + 1);
+    memcpy(header + 40, salt, 8);
     seen_put_le32(header + 60, seen_crc32c(0, header, 60));
 
-    int fd = seen_io_open(name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
+    int fd = create_segment(j, beside);
     if (fd < 0) return SEEN_IO;
     seen_status status = seen_io_write_at(fd, header, sizeof header, 0);
     if (status == SEEN_OK) status = seen_io_sync(fd);
-    if (status == SEEN_OK) status = seen_io_sync_dir(j->path);
+    bool renamed = status == SEEN_OK && seen_os->rename(beside, name) == 0;
+    if (status == SEEN_OK) status = renamed ? seen_io_sync_dir(name) : SEEN_IO;
     if (status != SEEN_OK) {
         int problem = errno;
+        if (!renamed) seen_os->unlink(beside);
         seen_io_close(fd);
         errno = problem;
         return status;
@@ -430,13 +500,14 @@ static seen_status begin_segment(seen_journal *j)
     seen_io_close(j->fd);
     j->fd = fd;
     j->first = j->last + 1;
+    j->salt = salt_of(header);
     j->end = j->claimed = SEGMENT;
     return SEEN_OK;
 }
 
 static seen_status sync_segment(const char *path, uint64_t first)
 {
-    char name[PATH_ROOM];
+    char name[SEEN_PATH_ROOM];
     if (!name_segment(name, path, first)) return SEEN_IO;
     int fd = seen_io_open(name, O_RDONLY, 0);
     if (fd < 0) return SEEN_IO;
@@ -467,7 +538,8 @@ static seen_status take_over(seen_journal *j)
     return status;
 }
 
-seen_status seen_journal_open(seen_journal **out, const char *path, uint64_t id,
+seen_status seen_journal_open(seen_journal **out, const char *path,
+                              const struct seen_stat *like, uint64_t id,
                               uint64_t epoch, uint64_t last)
 {
     size_t size = strlen(path) + 1;
@@ -481,11 +553,13 @@ seen_status seen_journal_open(seen_journal **out, const char *path, uint64_t id,
     memcpy(copy, path, size);
     *j = (seen_journal){.path = copy,
                         .path_size = size,
+                        .alike = like != NULL,
                         .id = id,
                         .epoch = epoch,
                         .fd = -1,
                         .last = last,
                         .durable = last};
+    if (like) j->like = *like;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->synced, NULL);
     seen_status status = take_over(j);
@@ -552,7 +626,7 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
     if (len) memcpy(p + FRAME, payload, len);
     seen_put_le32(p, (uint32_t)len);
     seen_put_le64(p + 8, j->last + 1);
-    seen_put_le64(p + 16, j->epoch);
+    seen_put_le64(p + 16, j->salt);
     seen_put_le64(p + 24, durable);
     seen_put_le32(p + 32, type);
     seen_put_le32(p + 4, frame_crc(p, len));
@@ -668,12 +742,39 @@ seen_status seen_journal_there(const char *path, bool *there)
     return status;
 }
 
-seen_status seen_journal_remove(const char *path)
+/* Behind the header, nothing but zeros? */
+static seen_status segment_blank(const char *path, uint64_t first, bool *blank)
+{
+    uint8_t bytes[4096];
+    char name[SEEN_PATH_ROOM];
+    if (!name_segment(name, path, first)) return SEEN_IO;
+    int fd = seen_io_open(name, O_RDONLY, 0);
+    if (fd < 0) return SEEN_IO;
+    seen_status status;
+    size_t got;
+    uint64_t at = SEGMENT;
+    do {
+        status = seen_io_read_at(fd, bytes, sizeof bytes, at, &got);
+        if (status == SEEN_OK) *blank = zeros_from(bytes, 0, got);
+        at += sizeof bytes;
+    } while (status == SEEN_OK && *blank && got == sizeof bytes);
+    seen_io_close(fd);
+    return status;
+}
+
+seen_status seen_journal_blank(const char *path, bool *blank)
 {
     struct listing l;
     seen_status status = list_segments(path, &l);
-    for (size_t i = 0; i < l.n && status == SEEN_OK; i++)
-        status = remove_segment(path, l.first[i]);
+    *blank = l.n == 0 || (l.n == 1 && l.first[0] == 1);
+    if (status == SEEN_OK && l.n && *blank)
+        status = segment_blank(path, 1, blank);
     free_listing(&l);
     return status;
+}
+
+seen_status seen_journal_remove(const char *path)
+{
+    seen_status status = remove_files(path, NEW); /* by a writer that died */
+    return status == SEEN_OK ? remove_files(path, "") : status;
 }

@@ -54,8 +54,11 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
 /* ---- Writing ------------------------------------------------------------ */
 
 /* Continue behind sequence `last`: what lies after it is cut off or removed
- * first, what lies before it is on disk. `epoch`: differs from that of any earlier writer of this path. */
-seen_status seen_journal_open(seen_journal **j, const char *path, uint64_t id,
+ * first, what lies before it is on disk. `epoch`: differs from that of any earlier writer of this path.
+ * `like`: the file that it belongs to, whose owner, group and permissions the
+ * segments get; NULL: they are for nobody but us. */
+seen_status seen_journal_open(seen_journal **j, const char *path,
+                              const struct seen_stat *like, uint64_t id,
                               uint64_t epoch, uint64_t last);
 /* Does not commit. */
 void seen_journal_close(seen_journal *j);
@@ -83,6 +86,10 @@ seen_status seen_journal_drop(seen_journal *j, uint64_t sequence);
 bool seen_journal_failed(seen_journal *j); /* a sync has: nothing helps */
 uint64_t seen_journal_bytes(const seen_journal *j); /* in the open segment */
 uint64_t seen_journal_last(const seen_journal *j);  /* number appended last */
+
+/* Is there no frame in the segments of a path, and never was one? So they are
+ * after the first was made and nothing was written to it. */
+seen_status seen_journal_blank(const char *path, bool *blank);
 
 /* Are there segments of a path, whosoever they are? */
 seen_status seen_journal_there(const char *path, bool *there);

@@ -1,8 +1,8 @@
 /*
  * os.h - every system call that libseen_store makes for its files, behind one
  * struct that tests can replace: to make any of them fail, or to cut the power
- * between two of them. (LMDB and hiredis make their own, and redis/client.c some
- * about time and signals.)
+ * between two of them. (LMDB and hiredis make their own, redis/client.c some about
+ * time and signals, and io.c sleeps where it waits for a writer.)
  *
  * Each means what its namesake in POSIX means, down to errno, EINTR and short
  * counts; store/io.c has the loops that everybody needs around them. `map` and
@@ -20,8 +20,11 @@
 /* What stat(2) is asked for. */
 struct seen_stat {
     uint64_t size;
+    uint64_t allocated;     /* bytes that have their place on disk */
     uint64_t device, inode; /* together: which file */
+    uint64_t links;         /* names that it has */
     uint32_t mode;          /* permissions */
+    uint32_t user, group;   /* that it belongs to */
     bool regular, directory;
 };
 
@@ -36,6 +39,9 @@ struct seen_os {
 
     int (*open)(const char *path, int flags, mode_t mode);
     int (*close)(int fd);
+    /* The name of what a path means, also of a file that is yet to be made: the
+     * links that it leads through followed, absolute where that can be. */
+    int (*resolve)(const char *path, char *buf, size_t cap);
     int (*stat)(const char *path, struct seen_stat *out);
     int (*fstat)(int fd, struct seen_stat *out);
     ssize_t (*read)(int fd, void *buf, size_t len); /* pipes, too */
@@ -43,15 +49,23 @@ struct seen_os {
     ssize_t (*pread)(int fd, void *buf, size_t len, uint64_t offset);
     ssize_t (*pwrite)(int fd, const void *buf, size_t len, uint64_t offset);
     int (*truncate)(int fd, uint64_t len);
-    int (*chmod)(int fd, mode_t mode);     /* fchmod */
-    int (*allocate)(int fd, uint64_t len); /* posix_fallocate from 0, -1 and
-                                              errno like the others */
+    int (*chmod)(int fd, mode_t mode);                   /* fchmod */
+    int (*chown)(int fd, uint32_t user, uint32_t group); /* fchown */
+    int (*allocate)(int fd, uint64_t len); /* fallocate(2) from 0: EOPNOTSUPP
+                                              where it cannot be promised */
+    int (*space)(int fd, uint64_t *bytes); /* free on its file system */
     int (*datasync)(int fd);               /* fdatasync */
     int (*sync)(int fd);                   /* fsync, also of directories */
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path, mode_t mode);
-    int (*lock)(int fd); /* flock(LOCK_EX | LOCK_NB) */
+    int (*rmdir)(const char *path);
+    int (*lock)(int fd);        /* flock(LOCK_EX | LOCK_NB) */
+    int (*lock_shared)(int fd); /* flock(LOCK_SH | LOCK_NB) */
+    uint32_t (*user)(void);     /* that we act as: geteuid(2) */
+    uint64_t (*clock)(void);    /* the machine's: milliseconds since 1970 */
+    uint64_t (*ticks)(void);    /* milliseconds from some moment on, also while
+                                   the machine sleeps; nobody can set it */
 
     /* Calls `each` with the names in a directory until it gives false. */
     int (*list)(const char *dir, bool (*each)(void *ctx, const char *name),

@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
-#define PATH_ROOM 4096
-#define ATTEMPTS  100
+#define ATTEMPTS 100
 
 bool seen_still_there(const char *path, int fd)
 {
@@ -43,7 +43,6 @@ seen_status seen_find_there(const char *path, struct seen_there *there,
     if (seen_os->stat(path, &st) != 0)
         return errno == ENOENT ? SEEN_OK : seen_report_io(r, "look");
     if (st.directory) return seen_report(r, SEEN_INVALID, "is a directory");
-    there->mode = (mode_t)st.mode;
     there->stream = !st.regular;
     if (there->stream) return SEEN_OK;
     seen_status status = seen_open_locked(path, O_RDONLY, 0, &there->fd);
@@ -55,13 +54,79 @@ seen_status seen_find_there(const char *path, struct seen_there *there,
     return SEEN_OK; /* or it has just gone */
 }
 
-/* A name that nobody gives to a file of his own: it is overwritten. */
+/* A name that nobody gives to a file of their own: it is removed. */
 static bool name_new(char *buf, const char *path)
 {
-    int len = snprintf(buf, PATH_ROOM, "%s.seen-new", path);
-    if (len > 0 && len < PATH_ROOM) return true;
+    int len = snprintf(buf, SEEN_PATH_ROOM, "%s.seen-new", path);
+    if (len > 0 && len < SEEN_PATH_ROOM) return true;
     errno = ENAMETOOLONG;
     return false;
+}
+
+/* A file that was not there, like the one that it shall replace. */
+static int create_beside(const struct seen_replacing *what, const char *beside)
+{
+    struct seen_stat like;
+    if (what->old < 0)
+        return seen_io_open(beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
+                            what->mode);
+    if (seen_os->fstat(what->old, &like) != 0) return -1;
+    return seen_io_create_like(beside, &like);
+}
+
+/*
+ * What is there, at a name of ours: the file of a writer at work, who has it
+ * locked (SEEN_BUSY), or what a dead one has left. A writer between making and
+ * locking it finds it gone afterwards, and makes another.
+ */
+static seen_status remove_stale(const char *beside, seen_store_report *r)
+{
+    struct seen_stat st;
+    int fd = seen_io_open(beside, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0 && errno == ENOENT) return SEEN_OK;
+    seen_status status = fd < 0 ? SEEN_IO : SEEN_OK;
+    if (status == SEEN_OK && seen_os->fstat(fd, &st) != 0) status = SEEN_IO;
+    if (status == SEEN_OK && !st.regular) {
+        errno = EEXIST;
+        status = SEEN_IO;
+    }
+    if (status == SEEN_OK) status = seen_io_lock(fd);
+    if (status == SEEN_OK && seen_still_there(beside, fd) &&
+        seen_os->unlink(beside) != 0 && errno != ENOENT)
+        status = SEEN_IO;
+    seen_io_close(fd);
+    if (status == SEEN_IO)
+        seen_report(r, status,
+                    "create a file beside it: %s is in the way: remove it (%s)",
+                    seen_io_base(beside), strerror(errno));
+    return status;
+}
+
+/* A new file beside, locked. */
+static seen_status open_beside(const struct seen_replacing *what,
+                               const char *beside, int *to,
+                               seen_store_report *r)
+{
+    seen_status status = SEEN_OK;
+    for (int i = 0; i < ATTEMPTS && status == SEEN_OK; i++) {
+        int fd = create_beside(what, beside);
+        if (fd < 0 && errno != EEXIST)
+            return seen_report_io(r, "create a file beside it");
+        if (fd < 0) {
+            status = remove_stale(beside, r);
+            continue;
+        }
+        status = seen_io_lock(fd);
+        if (status == SEEN_OK && seen_still_there(beside, fd)) {
+            *to = fd;
+            return SEEN_OK;
+        }
+        seen_io_close(fd);
+        if (status == SEEN_IO) seen_report_io(r, "lock a file beside it");
+    }
+    if (status == SEEN_IO) return status;
+    return seen_report(r, SEEN_BUSY, "another program is writing %s",
+                       seen_io_base(beside));
 }
 
 /* Would a rename to `path` take away nothing but what we have locked (old, -1:
@@ -77,24 +142,17 @@ static bool ours_to_replace(const char *path, int old)
 seen_status seen_replace(const struct seen_replacing *what, int *fd,
                          seen_store_report *r)
 {
-    char beside[PATH_ROOM];
+    char beside[SEEN_PATH_ROOM];
     if (!name_new(beside, what->path)) return seen_report_io(r, "name");
     int to = -1;
-    seen_status status = seen_open_locked(beside, O_RDWR | O_CREAT | O_NOFOLLOW,
-                                          what->mode, &to);
-    if (status == SEEN_BUSY)
-        return seen_report(r, status, "another program is writing %s",
-                           seen_io_base(beside));
-    if (status != SEEN_OK) return seen_report_io(r, "create a file beside it");
+    seen_status status = open_beside(what, beside, &to, r);
+    if (status != SEEN_OK) return status;
     if (!ours_to_replace(what->path, what->old)) {
         status = seen_report(r, SEEN_BUSY, "another program has just made it");
         goto fail;
     }
 
-    /* As the old one, whatever the umask says; a file system may know no modes. */
-    if (what->old >= 0) (void)seen_os->chmod(to, what->mode);
-    status = seen_io_truncate(to, 0); /* what a crash may have left there */
-    if (status == SEEN_OK) status = what->write(what->ctx, to);
+    status = what->write(what->ctx, to);
     if (status != SEEN_OK) {
         if (status == SEEN_IO) seen_report_io(r, "write");
         goto fail;

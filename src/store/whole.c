@@ -34,7 +34,7 @@ static seen_status put(const char *path, const struct seen_there *there,
     int fd = -1;
     struct seen_replacing what = {.path = path,
                                   .old = there->fd,
-                                  .mode = there->fd < 0 ? 0666 : there->mode,
+                                  .mode = 0666,
                                   .write = write_bytes,
                                   .ctx = &bytes};
     seen_status status = seen_replace(&what, &fd, r);
@@ -45,12 +45,15 @@ static seen_status put(const char *path, const struct seen_there *there,
     return status;
 }
 
-seen_status seen_file_write(const char *path, const void *bytes, size_t len,
+seen_status seen_file_write(const char *name, const void *bytes, size_t len,
                             seen_store_report *r)
 {
     seen_report_begin(r);
-    if (!path || (len && !bytes))
+    if (!name || (len && !bytes))
         return seen_report(r, SEEN_INVALID, "%s", seen_strerror(SEEN_INVALID));
+    char path[SEEN_PATH_ROOM];
+    if (seen_io_resolve(name, path, sizeof path) != SEEN_OK)
+        return seen_report_io(r, "look");
     struct seen_there there;
     seen_key all = {bytes, len};
     seen_status status = seen_find_there(path, &there, r);

@@ -10,8 +10,8 @@
  *
  * Old users leave on the way. Each checkpoint looks through a stretch of the
  * shelf, twice as many users as it writes, and removes those whose last mark has
- * aged out. By whose clock? By the earliest time among the marks it writes: one
- * caller with a wrong clock cannot make others' users look old.
+ * aged out. By whose clock? By the machine's, as far as it is believed (clock.h):
+ * no mark, whatever its time, ages another user's record.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -39,6 +39,18 @@ struct frozen {
     uint64_t sequence;
     uint64_t lowest; /* time of a mark; all bits: none */
 };
+
+void seen_checkpoint_clock(struct seen_local *l)
+{
+    uint64_t ticks = seen_os->ticks();
+    bool leapt = seen_clock_look(&l->meta.clock, seen_os->clock(),
+                                 l->ticks ? ticks - l->ticks : 0);
+    l->ticks = ticks;
+    pthread_mutex_lock(&l->telling);
+    l->stats.clock_ahead = l->meta.clock.ahead;
+    l->stats.clock_leaps += leapt;
+    pthread_mutex_unlock(&l->telling);
+}
 
 static void lock_all(struct seen_local *l)
 {
@@ -142,6 +154,7 @@ struct sweep {
     struct seen_local *l;
     struct seen_worker *w;
     uint64_t now, left, removed;
+    bool by_clock; /* now: what the machine's clock says */
     bool to_end;
     seen_status status;
 };
@@ -248,6 +261,20 @@ static seen_status write_frozen(struct seen_local *l, const struct frozen *f,
     return status;
 }
 
+/*
+ * A day is left to a clock that has leapt by less than that. Callers who have a
+ * clock of their own, far behind the machine's, would lose users whose marks have
+ * not aged out for them: where marks are that far behind, nobody is removed.
+ */
+static void set_stretch(const struct seen_local *l, const struct frozen *f,
+                        struct sweep *sweep)
+{
+    uint64_t believed = seen_clock_believed(&l->meta.clock);
+    if (f->lowest == UINT64_MAX || believed <= SEEN_LEAP_MS) return;
+    sweep->now = believed - SEEN_LEAP_MS;
+    if (f->lowest >= sweep->now) sweep->left = 2 * f->n + STRETCH;
+}
+
 static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
 {
     struct frozen f = {0};
@@ -256,10 +283,9 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
     if (status != SEEN_OK) return cut_failed(l, status);
     freeze(l, &f);
     uint64_t stall = microseconds() - began;
-    if (!sweep->left && f.lowest != UINT64_MAX) {
-        sweep->now = f.lowest;
-        sweep->left = 2 * f.n + STRETCH;
-    }
+    seen_checkpoint_clock(l);
+    if (sweep->by_clock) sweep->now = seen_clock_believed(&l->meta.clock);
+    if (!sweep->left) set_stretch(l, &f, sweep);
     status = seen_journal_commit(l->journal, f.sequence);
     if (status != SEEN_OK)
         return seen_local_fail(l, status, "sync the journal", "");
@@ -340,7 +366,7 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
     if (l->shelf) { /* what is in the tables first, then all of the shelf */
-        struct sweep sweep = {.now = now, .left = UINT64_MAX};
+        struct sweep sweep = {.now = now, .by_clock = !now, .left = UINT64_MAX};
         status = checkpoint(l, &(struct sweep){0});
         if (status != SEEN_OK) return status;
         status = checkpoint(l, &sweep);
@@ -349,7 +375,7 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
     }
     struct seen_worker *w = seen_worker_take(l, &status);
     if (!w) return status;
-    status = sweep_tables(l, w, now, removed);
+    status = sweep_tables(l, w, now ? now : seen_os->clock(), removed);
     seen_worker_return(l, w);
     return status;
 }

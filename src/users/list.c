@@ -47,7 +47,6 @@
 #include "redis/decimal.h"
 #include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +189,8 @@ static seen_status no_list(struct list *m)
 {
     return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
                          "not a list of count::base64, each of %llu bits, as "
-                         "n=%llu and p=%g make them",
+                         "n=%llu and p=%g make them: give n and p as the "
+                         "service has them",
                          (unsigned long long)m->place.bits,
                          (unsigned long long)m->spec.items, m->spec.fpp);
 }
@@ -245,19 +245,23 @@ static bool put_range(struct seen_order *o, const struct seen_server *m,
 
 /* The elements as a file of the dialect has them; SEEN_ABSENT: there are none.
  * (Between LPUSH and LTRIM of a service there may be six: the five newest count.) */
-static seen_status read_filters(const struct list *m, const redisReply *reply,
-                                seen_filter **f)
+static seen_status read_filters(const struct list *m,
+                                const struct redisReply *reply, seen_filter **f)
 {
-    if (reply->type != REDIS_REPLY_ARRAY) return SEEN_CORRUPT;
-    if (reply->elements == 0) return SEEN_ABSENT;
-    size_t len = 0;
-    for (size_t i = 0; i < reply->elements; i++)
-        len += reply->element[i]->len + 1;
+    size_t n, len = 0;
+    seen_key element[FILTERS];
+    if (!seen_reply_array(reply, &n) || n > FILTERS) return SEEN_CORRUPT;
+    if (n == 0) return SEEN_ABSENT;
+    for (size_t i = 0; i < n; i++) {
+        if (!seen_reply_string(seen_reply_at(reply, i), &element[i]))
+            return SEEN_CORRUPT;
+        len += element[i].len + 1;
+    }
     char *text = malloc(len), *to = text;
     if (!text) return SEEN_NOMEM;
-    for (size_t i = 0; i < reply->elements; i++) {
-        memcpy(to, reply->element[i]->str, reply->element[i]->len);
-        to += reply->element[i]->len;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(to, element[i].data, element[i].len);
+        to += element[i].len;
         *to++ = '\n';
     }
     seen_status status = seen_import(f, DIALECT_NAME, &m->spec, text, len);
@@ -371,18 +375,25 @@ static seen_status read_request(const struct call *c, struct list *m,
 {
     r->taken = 0;
     if (!c->order) return SEEN_OK;
-    const redisReply *reply = c->order->k.reply;
+    const struct redisReply *reply = c->order->k.reply;
     if (c->order->k.status != SEEN_OK) return c->order->k.status;
-    if (reply->type == REDIS_REPLY_INTEGER) return no_list(m);
-    size_t sent = 0, at = 0;
+    int64_t broken;
+    seen_key answers;
+    if (seen_reply_integer(reply, 0, 0, &broken)) return no_list(m);
+    size_t sent = 0, at = 0, taken = 0;
     for (size_t i = 0; i < r->n; i++)
         sent += is_sent(c, i);
-    if (reply->type != REDIS_REPLY_STRING || reply->len != sent)
-        return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
-                             "the reply to a script is not what was "
-                             "expected");
+    bool good = seen_reply_string(reply, &answers) && answers.len == sent;
+    const char *letter = good ? answers.data : "";
+    for (size_t i = 0; good && i < sent; i++) {
+        good = letter[i] == '0' || letter[i] == '1';
+        taken += letter[i] == '1';
+    }
+    if (!good || (c->takes && taken > r->count))
+        return seen_pool_strange(&m->server.pool, "a script", reply,
+                                 "0 or 1 for each item");
     for (size_t i = 0; i < r->n; i++) {
-        bool fresh = is_sent(c, i) && reply->str[at++] == '1';
+        bool fresh = is_sent(c, i) && letter[at++] == '1';
         if (c->takes && fresh)
             r->items[r->taken++] = r->items[i];
         else if (!c->takes && r->fresh)
@@ -451,7 +462,7 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 /* ---- One command about a user ------------------------------------------- */
 
 static seen_status number_of(struct list *m, const char *command, seen_key user,
-                             bool repeatable, long long *out)
+                             bool repeatable, int64_t *out)
 {
     seen_status status = check_user(m, user);
     if (status != SEEN_OK) return status;
@@ -462,7 +473,10 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
         seen_order_key(o, &m->server, user);
         o->k.repeatable = repeatable;
         status = seen_orders_run(&m->server, o, 1);
-        if (status == SEEN_OK) *out = o->k.reply->integer;
+        if (status == SEEN_OK &&
+            !seen_reply_integer(o->k.reply, -2, INT64_MAX, out))
+            status = seen_pool_strange(&m->server.pool, command, o->k.reply,
+                                       "a number");
     } else {
         status = SEEN_NOMEM;
     }
@@ -473,7 +487,7 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
 static seen_status forget_user(struct seen_users *u, seen_key user,
                                uint64_t now, bool *known)
 {
-    long long keys = 0;
+    int64_t keys = 0;
     (void)now;
     /* What is no list says so, and stays. */
     seen_status status = number_of((struct list *)u, "LLEN", user, true, &keys);
@@ -486,7 +500,7 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
 /* ---- How they are doing ------------------------------------------------- */
 
 /* Of all that is known of the time, the list has when it goes. */
-static seen_status inspect(const struct list *m, const redisReply *reply,
+static seen_status inspect(const struct list *m, const struct redisReply *reply,
                            seen_exposure_info *info)
 {
     seen_filter *f = NULL;
@@ -498,11 +512,15 @@ static seen_status inspect(const struct list *m, const redisReply *reply,
     seen_free(f);
     info->items = of.items;
     info->fpp_now = of.fpp_now;
-    info->generations = (uint32_t)reply->elements;
-    for (size_t i = 0; i < reply->elements; i++) {
-        info->generation[i].items = strtoull(reply->element[i]->str, NULL, 10);
-        info->generation[i].bytes = reply->element[i]->len;
-        info->bytes += reply->element[i]->len;
+    size_t n = 0;
+    seen_key element = {0};
+    (void)seen_reply_array(reply, &n); /* of strings: it has been imported */
+    info->generations = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        (void)seen_reply_string(seen_reply_at(reply, i), &element);
+        info->generation[i].items = strtoull(element.data, NULL, 10);
+        info->generation[i].bytes = element.len;
+        info->bytes += element.len;
     }
     return SEEN_OK;
 }
@@ -511,7 +529,7 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
                            seen_exposure_info *info)
 {
     struct list *m = (struct list *)u;
-    long long left = -1;
+    int64_t left = -1;
     seen_status status = number_of(m, "PTTL", user, true, &left);
     if (status != SEEN_OK) return status;
     struct seen_order *o = calloc(1, sizeof *o);
@@ -530,8 +548,9 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
     return status;
 }
 
-static void read_entry(const struct seen_server *m, const redisReply *reply,
-                       uint64_t now, seen_users_entry *e)
+static void read_entry(const struct seen_server *m,
+                       const struct redisReply *reply, uint64_t now,
+                       seen_users_entry *e)
 {
     (void)now;
     e->status = inspect((const struct list *)m, reply, &e->info);
@@ -663,6 +682,8 @@ seen_status seen_users_open_list(struct seen_users **u, const char *where,
     if (status == SEEN_OK) status = read_url(m, r);
     if (status == SEEN_OK) status = check_options(m, options, r);
     if (status == SEEN_OK) put_numbers(m);
+    const seen_policy policy = policy_of(m);
+    if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
     if (status == SEEN_OK && options->mode != SEEN_STORE_READ) {
         status = seen_pool_script(&m->server.pool, script, m->digest);
         if (status != SEEN_OK)

@@ -83,7 +83,10 @@ struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status)
 
 void seen_worker_return(struct seen_local *l, struct seen_worker *w)
 {
+    uint64_t evicted = seen_exposure_evicted(w->x);
     pthread_mutex_lock(&l->pool);
+    l->evicted += evicted - w->evicted;
+    w->evicted = evicted;
     w->next = l->idle;
     l->idle = w;
     pthread_mutex_unlock(&l->pool);
@@ -123,6 +126,8 @@ static const char *problem(const struct seen_users *u)
 {
     const struct seen_local *l = (const struct seen_local *)u;
     if (atomic_load(&l->failed)) return l->problem; /* written once */
+    if (atomic_load(&l->blind))
+        return "its writer died, and its journal cannot be read";
     return atomic_load(&l->stuck) ? "checkpoint: no room on the disk for it; "
                                     "changes go on in the old journal"
                                   : "";
@@ -303,13 +308,30 @@ static seen_status find_record(struct seen_local *l, struct seen_worker *w,
 
 /* ---- Asking ------------------------------------------------------------- */
 
+/* A worker, while what a reader sees stays as it is. */
+static struct seen_worker *come_to_look(struct seen_local *l,
+                                        seen_status *status)
+{
+    *status = seen_recover_look(l);
+    if (*status != SEEN_OK) return NULL;
+    struct seen_worker *w = seen_worker_take(l, status);
+    if (!w) seen_recover_looked(l);
+    return w;
+}
+
+static void leave(struct seen_local *l, struct seen_worker *w)
+{
+    seen_worker_return(l, w);
+    seen_recover_looked(l);
+}
+
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
                        bool *seen)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = come_to_look(l, &status);
     if (!w) return status;
     seen_record record;
     uint64_t *h;
@@ -318,7 +340,7 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     if (status == SEEN_OK)
         status = seen_exposure_seen(w->x, record, now, h, n, repeats, seen);
     doze(l, w);
-    seen_worker_return(l, w);
+    leave(l, w);
     return status;
 }
 
@@ -327,14 +349,14 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = come_to_look(l, &status);
     if (!w) return status;
     seen_record record;
     status = find_record(l, w, user, &record);
     if (status == SEEN_OK)
         status = seen_exposure_info_of(w->x, record, now, info);
     doze(l, w);
-    seen_worker_return(l, w);
+    leave(l, w);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
     return status;
 }
@@ -344,7 +366,7 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = come_to_look(l, &status);
     if (!w) return status;
     seen_record record;
     status = find_record(l, w, user, &record);
@@ -358,7 +380,7 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
             status = SEEN_ABSENT;
     }
     doze(l, w);
-    seen_worker_return(l, w);
+    leave(l, w);
     return status;
 }
 
@@ -799,7 +821,7 @@ each(struct seen_users *u, uint64_t now,
         .l = (struct seen_local *)u, .now = now, .each = each_one, .ctx = ctx};
     seen_status status = SEEN_OK;
     if (u->writable && k.l->shelf) status = seen_checkpoint_sync(u);
-    if (status == SEEN_OK) k.w = seen_worker_take(k.l, &status);
+    if (status == SEEN_OK) k.w = come_to_look(k.l, &status);
     if (status != SEEN_OK) return status;
     status = wake(k.l, k.w);
     if (status == SEEN_OK && k.l->shelf)
@@ -807,16 +829,19 @@ each(struct seen_users *u, uint64_t now,
     doze(k.l, k.w);
     if (status == SEEN_OK && (!k.l->shelf || k.l->one_view))
         status = walk_tables(&k);
-    seen_worker_return(k.l, k.w);
+    leave(k.l, k.w);
     return status;
 }
 
 static seen_status stats(struct seen_users *u, seen_users_stats *out)
 {
     struct seen_local *l = (struct seen_local *)u;
+    seen_status status = seen_recover_look(l);
+    if (status != SEEN_OK) return status;
     pthread_mutex_lock(&l->telling);
     *out = l->stats;
     out->policy = l->meta.policy;
+    if (!u->writable) out->clock_ahead = l->meta.clock.ahead;
     pthread_mutex_unlock(&l->telling);
     out->changed = 0;
     for (size_t i = 0; i < SEEN_SHARDS; i++) {
@@ -828,8 +853,12 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
     pthread_mutex_lock(&l->log);
     out->journal_bytes = l->journaled;
     pthread_mutex_unlock(&l->log);
+    pthread_mutex_lock(&l->pool);
+    out->evicted = l->evicted;
+    pthread_mutex_unlock(&l->pool);
     out->users = out->changed;
     if (l->shelf) l->ops->sizes(l->shelf, &out->users, &out->file_bytes);
+    seen_recover_looked(l);
     return SEEN_OK;
 }
 

@@ -42,7 +42,7 @@
  *
  *     local.c       ask and change
  *     checkpoint.c  freeze, write, drop; the thread that does it; sweep
- *     recover.c     open, replay, close, backup
+ *     recover.c     open, replay, close, backup; what readers see
  */
 #ifndef SEEN_LOCAL_H
 #define SEEN_LOCAL_H
@@ -67,6 +67,7 @@ struct seen_shard {
 struct seen_worker {
     struct seen_worker *next;
     seen_exposure *x;
+    uint64_t evicted;              /* by x, so far told to the store */
     void *view;                    /* of the shelf, NULL: there is none */
     struct seen_room record, owed; /* copies */
     struct seen_room jobs;         /* requests by shard */
@@ -93,14 +94,24 @@ struct seen_local {
 
     pthread_mutex_t pool;
     struct seen_worker *idle;
+    uint64_t evicted;      /* marks, by newer ones */
     bool one_view;         /* a reader with a tail: there is one worker, whose
                               view stays as it was when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
+
+    /* Readers choose anew what they look at, see recover.c. */
+    pthread_rwlock_t sight; /* shared: whoever looks; alone: whoever chooses */
+    pthread_mutex_t turn;   /* to get it: who waits to be alone goes first */
+    atomic_uint_fast64_t looked; /* when it was last thought about, in ticks */
+    struct seen_meta chosen;     /* what the shelf said then */
+    uint64_t tail_end;           /* one_view: last frame of the journal */
+    atomic_bool blind;           /* that journal could not be read */
 
     pthread_mutex_t checkpoint;   /* whoever makes one */
     atomic_uint_fast64_t writing; /* the transaction that the frozen table is
                                      written in */
     struct seen_meta meta;
+    uint64_t ticks; /* when meta.clock was last looked at; 0: never */
     uint8_t swept[SEEN_USER_MOST]; /* how far old users were looked for */
     size_t swept_len;
 
@@ -164,10 +175,17 @@ void seen_checkpoint_stop(struct seen_local *l);
 void seen_checkpoint_wait(struct seen_local *l);
 void seen_checkpoint_ask(struct seen_local *l);
 seen_status seen_checkpoint_sync(struct seen_users *u);
+/* Look at the machine's clock; with the checkpoint's lock, or alone. */
+void seen_checkpoint_clock(struct seen_local *l);
 seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
                                   uint64_t *removed);
 
 /* ---- recover.c ---------------------------------------------------------- */
+
+/* Around every look at what a reader sees; a writer need not. SEEN_OK: to be
+ * ended. */
+seen_status seen_recover_look(struct seen_local *l);
+void seen_recover_looked(struct seen_local *l);
 
 /* For tests: on another shelf, without a thread. */
 seen_status seen_local_open(struct seen_users **u, const char *dir,

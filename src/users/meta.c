@@ -12,7 +12,10 @@
  *     60   4   generations
  *     64   8   fpp, an IEEE 754 double
  *     72   8   ttl, milliseconds
- *     80   44  0
+ *     80   8   what the machine's clock said at the last checkpoint (clock.h)
+ *     88   8   how much of that was not believed
+ *     96   8   what it said when it had leapt
+ *     104  20  0
  *     124  4   CRC32C of bytes 0 .. 123
  */
 #include "users/shelf.h"
@@ -41,6 +44,9 @@ void seen_meta_put(const struct seen_meta *m, uint8_t out[SEEN_META_SIZE])
     seen_put_le32(out + 60, m->policy.generations);
     seen_put_le64(out + 64, fpp);
     seen_put_le64(out + 72, m->policy.ttl);
+    seen_put_le64(out + 80, m->clock.last);
+    seen_put_le64(out + 88, m->clock.ahead);
+    seen_put_le64(out + 96, m->clock.since);
     seen_put_le32(out + 124, seen_crc32c(0, out, 124));
 }
 
@@ -58,7 +64,10 @@ seen_status seen_meta_get(const uint8_t *p, size_t len, struct seen_meta *m)
                             .sequence = seen_get_le64(p + 32),
                             .policy = {.items = seen_get_le32(p + 56),
                                        .generations = seen_get_le32(p + 60),
-                                       .ttl = seen_get_le64(p + 72)}};
+                                       .ttl = seen_get_le64(p + 72)},
+                            .clock = {.last = seen_get_le64(p + 80),
+                                      .ahead = seen_get_le64(p + 88),
+                                      .since = seen_get_le64(p + 96)}};
     uint64_t fpp = seen_get_le64(p + 64);
     memcpy(&m->policy.fpp, &fpp, sizeof fpp);
     memcpy(m->secret, p + 40, sizeof m->secret);

@@ -7,7 +7,8 @@
  *
  * Opening to write, and what a crash leaves at each step:
  *
- *     lock, open the shelf            a store without a word about itself: new
+ *     lock, make the shelf            a file beside, or a shelf (shelf.c)
+ *     open the shelf                  a store without a word about itself: new
  *     owe what the journal has        nothing has changed
  *     begin a journal, epoch + 1      an empty segment
  *     say so on the shelf             the same, until the transaction is there
@@ -21,16 +22,19 @@
 
 #include "base/bytes.h"
 #include "store/io.h"
+#include "store/replace.h"
 #include "store/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define MIB      ((uint64_t)1 << 20)
 #define POLICY   24 /* bytes of a frame of that type */
 #define ATTEMPTS 100
+#define LOOK_MS  1000 /* how long a reader may not know that its writer died */
 
 /* ---- The object --------------------------------------------------------- */
 
@@ -53,6 +57,20 @@ static char *trimmed(const char *dir, const char *suffix)
     return path;
 }
 
+/* The same, of the directory that a name leads to, also one to be made. */
+static seen_status real_dir(const char *name, const char *suffix, char **out,
+                            seen_store_report *r)
+{
+    char real[SEEN_PATH_ROOM];
+    char *dir = trimmed(name, "");
+    if (!dir) return SEEN_NOMEM;
+    seen_status status = seen_io_resolve(dir, real, sizeof real);
+    free(dir);
+    if (status != SEEN_OK) return seen_report_io(r, "look");
+    *out = trimmed(real, suffix);
+    return *out ? SEEN_OK : SEEN_NOMEM;
+}
+
 static void set_defaults(seen_users_options *o)
 {
     if (!o->checkpoint_bytes) o->checkpoint_bytes = 256 * MIB;
@@ -71,13 +89,14 @@ static struct seen_local *make(const seen_users_options *options)
     set_defaults(&l->options);
     l->lock_fd = -1;
     l->writing = UINT64_MAX;
-    pthread_mutex_t *locks[] = {&l->log,        &l->pool, &l->alone,
-                                &l->checkpoint, &l->gate, &l->telling};
+    pthread_mutex_t *locks[] = {&l->log,  &l->pool, &l->alone,  &l->checkpoint,
+                                &l->gate, &l->turn, &l->telling};
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         pthread_mutex_init(locks[i], NULL);
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_rwlock_init(&l->sight, NULL);
     pthread_cond_init(&l->wanted, &steady);
     pthread_cond_init(&l->done, &steady);
     pthread_condattr_destroy(&steady);
@@ -101,10 +120,11 @@ static void destroy(struct seen_local *l)
         seen_table_free(&l->shards[i].frozen);
         pthread_mutex_destroy(&l->shards[i].lock);
     }
-    pthread_mutex_t *locks[] = {&l->log,        &l->pool, &l->alone,
-                                &l->checkpoint, &l->gate, &l->telling};
+    pthread_mutex_t *locks[] = {&l->log,  &l->pool, &l->alone,  &l->checkpoint,
+                                &l->gate, &l->turn, &l->telling};
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         pthread_mutex_destroy(locks[i]);
+    pthread_rwlock_destroy(&l->sight);
     pthread_cond_destroy(&l->wanted);
     pthread_cond_destroy(&l->done);
     free(l->dir);
@@ -154,6 +174,7 @@ static seen_status retrain_workers(struct seen_local *l)
         if (status != SEEN_OK) break;
         seen_exposure_free(w->x);
         w->x = x;
+        w->evicted = 0;
     }
     return status;
 }
@@ -245,15 +266,55 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
  * maker's, until he gives others leave. */
 #define PRIVATE 0700
 
+/* A reader that asks whether there is a writer shares the lock for a moment
+ * (writer_lives() below): then it is free again right away. */
+static seen_status lock_patiently(int fd)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    seen_status status = seen_io_lock(fd);
+    for (int i = 0; status == SEEN_BUSY && i < 20; i++) {
+        nanosleep(&moment, NULL);
+        status = seen_io_lock(fd);
+    }
+    return status;
+}
+
+/* Who may read the store, and whose it is: data.mdb has it. *like NULL: there is
+ * none yet, and what is made is for nobody but us. */
+static seen_status find_owner(const char *dir, struct seen_stat *st,
+                              const struct seen_stat **like)
+{
+    char *path = joined(dir, "data.mdb");
+    if (!path) return SEEN_NOMEM;
+    bool there = seen_os->stat(path, st) == 0;
+    free(path);
+    *like = there ? st : NULL;
+    return there || errno == ENOENT ? SEEN_OK : SEEN_IO;
+}
+
+static int open_or_create(const char *path, const struct seen_stat *like)
+{
+    int fd = seen_io_create_like(path, like);
+    if (fd < 0 && errno == EEXIST)
+        fd = seen_io_open(path, O_RDWR | O_NOFOLLOW, 0);
+    return fd;
+}
+
 /* seen.lock of a directory, ours alone until the descriptor is closed. */
 static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
 {
-    char *path = joined(dir, "seen.lock");
+    struct seen_stat st;
+    const struct seen_stat *like;
+    seen_status found = find_owner(dir, &st, &like);
+    if (found == SEEN_IO) return seen_report_io(r, "data.mdb");
+    char *path = found == SEEN_OK ? joined(dir, "seen.lock") : NULL;
     if (!path) return SEEN_NOMEM;
-    *fd = seen_io_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+    *fd = open_or_create(path, like);
+    seen_status status = *fd < 0 ? SEEN_IO : lock_patiently(*fd);
+    if (status == SEEN_OK && !seen_still_there(path, *fd))
+        status = SEEN_BUSY; /* removed, with its directory */
     free(path);
     if (*fd < 0) return seen_report_io(r, "seen.lock");
-    seen_status status = seen_io_lock(*fd);
     if (status == SEEN_BUSY)
         return seen_report(
             r, status,
@@ -261,18 +322,51 @@ static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
     return status == SEEN_OK ? status : seen_report_io(r, "lock");
 }
 
+/* Something else has the name: what? */
+static seen_status not_a_store(const char *path, const struct seen_stat *st,
+                               seen_store_report *r)
+{
+    seen_facts facts;
+    if (st->regular && seen_file_look(path, &facts, NULL) == SEEN_OK)
+        return seen_report(
+            r, SEEN_INVALID,
+            "is a filter file (of kind %s), not a store of users",
+            seen_kind_name(facts.plan.kind));
+    return seen_report(r, SEEN_INVALID, "is %s, not a store of users",
+                       st->regular ? "a regular file" : "no directory");
+}
+
+/* SEEN_ABSENT: nothing has the name. */
+static seen_status find_dir(const char *dir, seen_store_report *r)
+{
+    struct seen_stat st;
+    if (seen_os->stat(dir, &st) == 0)
+        return st.directory ? SEEN_OK : not_a_store(dir, &st, r);
+    return errno == ENOENT ? SEEN_ABSENT : seen_report_io(r, "look");
+}
+
+/* The directory is there: is there a store in it? */
+static seen_status find_store(const struct seen_local *l, seen_store_report *r)
+{
+    errno = ENOENT;
+    if (l->ops->there(l->dir)) return SEEN_OK;
+    if (errno != ENOENT) return seen_report_io(r, "cannot be read");
+    return seen_report(r, SEEN_ABSENT, "is a directory without a store in it");
+}
+
 static seen_status make_dir(struct seen_local *l, bool create,
                             seen_store_report *r)
 {
     struct seen_stat st;
-    if (seen_os->stat(l->dir, &st) == 0) {
-        if (st.directory) return SEEN_OK;
-        return seen_report(r, SEEN_INVALID, "is not a directory");
-    }
-    if (errno != ENOENT) return seen_report_io(r, "look");
-    if (!create) return SEEN_ABSENT;
-    if (seen_os->mkdir(l->dir, PRIVATE) != 0)
+    seen_status found = find_dir(l->dir, r);
+    if (found != SEEN_ABSENT || !create) return found;
+    if (seen_os->mkdir(l->dir, PRIVATE) != 0) {
+        int why = errno; /* another may have made it, just now */
+        if (why == EEXIST && seen_os->stat(l->dir, &st) == 0 && st.directory)
+            return SEEN_OK;
+        errno = why;
         return seen_report_io(r, "make directory");
+    }
     seen_status status = seen_io_sync_dir(l->dir);
     return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
 }
@@ -298,13 +392,15 @@ static seen_status found_store(struct seen_local *l,
     if (users)
         return seen_report(r, SEEN_CORRUPT,
                            "holds users, but not what a store says of itself");
-    bool journal;
-    if (seen_journal_there(l->journal_path, &journal) != SEEN_OK)
+    bool blank; /* then nothing was acknowledged: it was never finished */
+    if (seen_journal_blank(l->journal_path, &blank) != SEEN_OK)
         return seen_report_io(r, "look for a journal");
-    if (journal)
+    if (!blank)
         return seen_report(
             r, SEEN_CORRUPT,
             "a journal is there, but data.mdb is missing or new");
+    if (seen_journal_remove(l->journal_path) != SEEN_OK)
+        return seen_report_io(r, "remove an empty journal");
     if (seen_random_key(id) != SEEN_OK) return seen_report_io(r, "random");
     l->meta.id = seen_get_le64(id) | 1;
     l->meta.policy = seen_policy_filled(o->policy);
@@ -350,14 +446,14 @@ static seen_status open_to_write(struct seen_local *l,
 {
     uint64_t last;
     seen_status status = make_dir(l, o->create, r);
-    if (status == SEEN_OK && !o->create && !l->ops->there(l->dir))
-        status = SEEN_ABSENT;
+    if (status == SEEN_OK && !o->create) status = find_store(l, r);
     if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, r);
     if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, true, r);
     if (status != SEEN_OK) return status;
     status = l->ops->meta(l->shelf, &l->meta, r);
     if (status == SEEN_ABSENT && o->create) status = found_store(l, o, r);
     if (status == SEEN_OK) status = check_secret(l, o, r);
+    if (status == SEEN_OK) seen_checkpoint_clock(l);
     /* What the shelf says goes with its sequence, the policy too: a replay comes
      * to the later one by itself. */
     struct seen_meta on_shelf = l->meta;
@@ -365,23 +461,57 @@ static seen_status open_to_write(struct seen_local *l,
     if (status != SEEN_OK) return status;
     on_shelf.epoch = ++l->meta.epoch;
     on_shelf.journaled = l->meta.journaled = true;
-    status = seen_journal_open(&l->journal, l->journal_path, l->meta.id,
-                               l->meta.epoch, last);
+    struct seen_stat st;
+    const struct seen_stat *like;
+    status = find_owner(l->dir, &st, &like);
+    if (status == SEEN_OK)
+        status = seen_journal_open(&l->journal, l->journal_path, like,
+                                   l->meta.id, l->meta.epoch, last);
     if (status == SEEN_IO) return seen_report_io(r, "journal");
     if (status == SEEN_OK) status = write_meta(l, &on_shelf, r);
     if (status == SEEN_OK) status = follow_policy(l, o->policy, r);
     return status;
 }
 
-/* A reader with a tail sees the shelf as it was when the journal was read.
- * SEEN_BUSY: there was a checkpoint in between. */
+/* ---- Readers ------------------------------------------------------------ */
+
+/*
+ * What a reader sees:
+ *
+ *     no journal, or a writer at work     the shelf, at its last checkpoint
+ *     a journal, and its writer is gone   the shelf and the journal: nobody else
+ *                                         will make it part of the shelf
+ *     asked for the tail                  the shelf and the journal, always
+ *
+ * Writers come and die while a reader is open, so one that did not ask for the
+ * tail thinks again before it looks, if the last time was more than a second ago
+ * (seen_recover_look). A new writer makes what it finds in the journal part of
+ * the shelf, but not at once: a reader keeps what it has read until then, and
+ * never knows less than before.
+ */
+
+/* The lock is the writer's as long as it lives, and the kernel's to take away.
+ * Where we may not ask, the journal is read: that never misses anything. */
+static seen_status writer_lives(const struct seen_local *l, bool *lives)
+{
+    char *path = joined(l->dir, "seen.lock");
+    if (!path) return SEEN_NOMEM;
+    *lives = false;
+    int fd = seen_io_open(path, O_RDONLY | O_NOFOLLOW, 0);
+    free(path);
+    if (fd < 0) return errno == ENOENT || errno == EACCES ? SEEN_OK : SEEN_IO;
+    seen_status status = seen_io_lock_shared(fd);
+    seen_io_close(fd);
+    *lives = status == SEEN_BUSY;
+    return *lives ? SEEN_OK : status;
+}
+
+/* The shelf as it was when the journal was read. SEEN_BUSY: there was a
+ * checkpoint in between. */
 static seen_status read_tail(struct seen_local *l, seen_store_report *r)
 {
-    uint64_t last;
     seen_status status;
     struct seen_meta after;
-    status = l->ops->meta(l->shelf, &l->meta, r);
-    if (status != SEEN_OK) return status;
     l->one_view = true;
     struct seen_worker *w = seen_worker_take(l, &status);
     if (!w) return status;
@@ -392,7 +522,7 @@ static seen_status read_tail(struct seen_local *l, seen_store_report *r)
     if (status == SEEN_OK &&
         (after.epoch != l->meta.epoch || after.sequence != l->meta.sequence))
         return seen_report(r, SEEN_BUSY, "checkpoints come too fast");
-    return status == SEEN_OK ? replay(l, &last, r) : status;
+    return status == SEEN_OK ? replay(l, &l->tail_end, r) : status;
 }
 
 static void forget_tail(struct seen_local *l)
@@ -401,27 +531,124 @@ static void forget_tail(struct seen_local *l)
     seen_workers_free(l);
     for (size_t i = 0; i < SEEN_SHARDS; i++)
         seen_table_free(&l->shards[i].active);
+    atomic_store(&l->bytes, 0);
+}
+
+static seen_status choose_once(struct seen_local *l, seen_store_report *r)
+{
+    bool lives = false;
+    forget_tail(l);
+    seen_status status = l->ops->meta(l->shelf, &l->meta, r);
+    l->chosen = l->meta;
+    if (status != SEEN_OK) return status;
+    if (!l->options.tail && !l->meta.journaled) return SEEN_OK;
+    if (!l->options.tail) status = writer_lives(l, &lives);
+    if (status == SEEN_IO) seen_report_io(r, "seen.lock");
+    return status == SEEN_OK && !lives ? read_tail(l, r) : status;
 }
 
 /* A writer may drop segments, or write one, while they are read: what looks like
  * damage is damage only if it stays. */
+static seen_status choose_sight(struct seen_local *l, seen_store_report *r)
+{
+    seen_status status = SEEN_BUSY;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        seen_report_begin(r);
+        status = choose_once(l, r);
+        if (status != SEEN_CORRUPT && status != SEEN_BUSY) break;
+    }
+    if (status != SEEN_OK) forget_tail(l);
+    atomic_store(&l->looked, seen_os->ticks());
+    return status;
+}
+
 static seen_status open_to_read(struct seen_local *l,
                                 const seen_users_options *o,
                                 seen_store_report *r)
 {
-    if (!l->ops->there(l->dir)) return SEEN_ABSENT;
-    seen_status status = l->ops->open(&l->shelf, l->dir, false, r);
+    seen_status status = find_dir(l->dir, r);
+    if (status == SEEN_OK) status = find_store(l, r);
+    if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, false, r);
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &l->meta, r);
     if (status == SEEN_OK) status = check_secret(l, o, r);
-    if (status != SEEN_OK || !o->tail) return status;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        forget_tail(l);
-        seen_report_begin(r);
-        status = read_tail(l, r);
-        if (status != SEEN_CORRUPT && status != SEEN_BUSY) break;
-    }
+    return status == SEEN_OK ? choose_sight(l, r) : status;
+}
+
+/* Has the world changed since the last choice, and for the better? */
+static seen_status must_choose(struct seen_local *l, bool *must)
+{
+    struct seen_meta now, was = l->chosen;
+    bool lives = false;
+    seen_status status = l->ops->meta(l->shelf, &now, NULL);
+    if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
+    if (status != SEEN_OK) return status;
+    bool moved = now.epoch != was.epoch || now.sequence != was.sequence ||
+                 now.journaled != was.journaled;
+    if (!l->one_view)
+        *must =
+            (now.journaled && !lives) || !same_policy(&now.policy, &was.policy);
+    else
+        *must = moved && (!lives || now.sequence >= l->tail_end);
+    return SEEN_OK;
+}
+
+static bool is_time_to_think(struct seen_local *l)
+{
+    uint64_t now = seen_os->ticks(), last = atomic_load(&l->looked);
+    return now - last >= LOOK_MS &&
+           atomic_compare_exchange_strong(&l->looked, &last, now);
+}
+
+static void look(struct seen_local *l)
+{
+    pthread_mutex_lock(&l->turn);
+    pthread_rwlock_rdlock(&l->sight);
+    pthread_mutex_unlock(&l->turn);
+}
+
+static seen_status think_again(struct seen_local *l)
+{
+    bool must = false;
+    look(l);
+    seen_status status = must_choose(l, &must);
+    seen_recover_looked(l);
+    if (status != SEEN_OK || !must) return status;
+    pthread_mutex_lock(&l->turn);
+    pthread_rwlock_wrlock(&l->sight);
+    status = choose_sight(l, NULL);
+    pthread_rwlock_unlock(&l->sight);
+    pthread_mutex_unlock(&l->turn);
     return status;
 }
+
+/* A journal that cannot be read concerns all users; SEEN_CORRUPT would be about
+ * the record of one. The next call tries again. */
+static seen_status cannot_see(struct seen_local *l, seen_status status)
+{
+    atomic_store(&l->looked, seen_os->ticks() - LOOK_MS);
+    atomic_store(&l->blind, true);
+    if (seen_local_damaged(status)) errno = EIO;
+    return seen_local_damaged(status) ? SEEN_IO : status;
+}
+
+seen_status seen_recover_look(struct seen_local *l)
+{
+    if (l->head.writable || !l->shelf) return SEEN_OK;
+    if (!l->options.tail && is_time_to_think(l)) {
+        seen_status status = think_again(l);
+        if (status != SEEN_OK) return cannot_see(l, status);
+        atomic_store(&l->blind, false);
+    }
+    look(l);
+    return SEEN_OK;
+}
+
+void seen_recover_looked(struct seen_local *l)
+{
+    if (!l->head.writable && l->shelf) pthread_rwlock_unlock(&l->sight);
+}
+
+/* ---- Opening, all of it --------------------------------------------------- */
 
 seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const struct seen_shelf_ops *ops, bool threadless,
@@ -431,9 +658,9 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->ops = ops;
-    l->dir = trimmed(dir, "");
-    l->journal_path = joined(dir, "seen");
-    seen_status status = l->dir && l->journal_path ? SEEN_OK : SEEN_NOMEM;
+    seen_status status = real_dir(dir, "", &l->dir, r);
+    if (status == SEEN_OK) l->journal_path = joined(l->dir, "seen");
+    if (status == SEEN_OK && !l->journal_path) status = SEEN_NOMEM;
     if (status == SEEN_OK) {
         status = options->mode == SEEN_STORE_READ
                      ? open_to_read(l, options, r)
@@ -442,6 +669,7 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
     if (status == SEEN_OK && options->mode != SEEN_STORE_READ && !threadless &&
         !seen_checkpoint_start(l))
         status = SEEN_NOMEM;
+    l->head.holds = seen_policy_holds(&l->meta.policy);
     if (status == SEEN_OK)
         *u = &l->head;
     else
@@ -480,6 +708,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
         return seen_report_io(r, "random");
     }
     if (r) r->created = true;
+    l->head.holds = seen_policy_holds(&l->meta.policy);
     *u = &l->head;
     return SEEN_OK;
 }
@@ -527,7 +756,7 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
     seen_status status = path ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &before, r);
     if (status == SEEN_OK)
-        status = seen_journal_open(&to, path, before.id, before.epoch,
+        status = seen_journal_open(&to, path, NULL, before.id, before.epoch,
                                    before.sequence);
     if (status == SEEN_OK) {
         status = seen_journal_replay(l->journal_path, before.id,
@@ -546,37 +775,106 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
     return status;
 }
 
+static bool remove_file(const char *dir, const char *name)
+{
+    char *path = joined(dir, name);
+    bool gone = path && (seen_os->unlink(path) == 0 || errno == ENOENT);
+    free(path);
+    return gone;
+}
+
 /* What an attempt has left; others' files are left alone. */
 static seen_status clear_copy(const char *dir, seen_store_report *r)
 {
-    char *path = joined(dir, "seen"), *data = joined(dir, "data.mdb");
-    seen_status status = path && data ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK && (seen_journal_remove(path) != SEEN_OK ||
-                              (seen_os->unlink(data) != 0 && errno != ENOENT)))
+    char *path = joined(dir, "seen");
+    seen_status status = path ? SEEN_OK : SEEN_NOMEM;
+    if (status == SEEN_OK &&
+        (seen_journal_remove(path) != SEEN_OK || !remove_file(dir, "data.mdb")))
         status = seen_report_io(r, "remove an older copy");
     free(path);
-    free(data);
     return status;
 }
 
-seen_status seen_recover_backup(struct seen_users *u, const char *dir,
-                                seen_store_report *r)
+/* Of a directory that we have locked. Its lock goes last but one: who waits to
+ * take over finds no lock, or no directory. */
+static seen_status remove_copy(const char *dir, seen_store_report *r)
 {
-    struct seen_local *l = (struct seen_local *)u;
+    seen_status status = clear_copy(dir, r);
+    if (status != SEEN_OK) return status;
+    if (remove_file(dir, "seen.lock") && seen_os->rmdir(dir) == 0)
+        return SEEN_OK;
+    return seen_report(r, SEEN_IO,
+                       "%s is in the way, and holds what is not of a backup: "
+                       "remove it",
+                       seen_io_base(dir));
+}
+
+/* May nobody but us and root put something else in the place of a directory of
+ * ours? Its files are removed by their names, and these must not lead elsewhere
+ * meanwhile. */
+static bool name_is_ours(const char *dir)
+{
+    enum {
+        OTHERS_WRITE = 0022,
+        STICKY = 01000
+    };
+    char parent[SEEN_PATH_ROOM];
     struct seen_stat st;
-    if (!l->shelf)
-        return seen_report(r, SEEN_UNSUPPORTED, "mem: has nothing on disk");
-    if (seen_os->stat(dir, &st) == 0)
-        return seen_report(r, SEEN_INVALID, "%s: is there already", dir);
-    if (errno != ENOENT) return seen_report_io(r, "look");
-    char *beside = trimmed(dir, ".seen-new");
-    if (!beside) return SEEN_NOMEM;
+    if (seen_io_dir_of(dir, parent, sizeof parent) != SEEN_OK ||
+        seen_os->stat(parent, &st) != 0)
+        return false;
+    if (st.user != 0 && st.user != seen_os->user()) return false;
+    return !(st.mode & OTHERS_WRITE) || st.mode & STICKY;
+}
+
+/* What has the name is a directory of ours, no link to one, and stays so. */
+static bool is_ours(const char *dir, int fd)
+{
+    struct seen_stat st;
+    return seen_os->fstat(fd, &st) == 0 && st.user == seen_os->user() &&
+           name_is_ours(dir) && seen_still_there(dir, fd);
+}
+
+/* What a backup that died has left is removed: whoever made the directory, or has
+ * it open, would have the copy, too. Never through a link, and never where others
+ * could put one in its place. */
+static seen_status remove_stale_copy(const char *dir, seen_store_report *r)
+{
+    int lock = -1,
+        fd = seen_io_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (fd < 0 && errno == ENOENT) return SEEN_OK;
+    bool ours = fd >= 0 && is_ours(dir, fd);
+    seen_io_close(fd);
+    if (!ours)
+        return seen_report(r, SEEN_IO,
+                           "%s is in the way, and is not a directory of ours "
+                           "alone: remove it",
+                           seen_io_base(dir));
+    seen_status status = lock_dir(dir, &lock, r);
+    if (status == SEEN_OK) status = remove_copy(dir, r);
+    seen_io_close(lock);
+    return status;
+}
+
+/* A directory that was not there, for nobody but us, and locked. */
+static seen_status make_copy_dir(const char *dir, int *lock,
+                                 seen_store_report *r)
+{
+    int made = seen_os->mkdir(dir, PRIVATE);
+    if (made != 0 && errno == EEXIST) {
+        seen_status status = remove_stale_copy(dir, r);
+        if (status != SEEN_OK) return status;
+        made = seen_os->mkdir(dir, PRIVATE);
+    }
+    return made == 0 ? lock_dir(dir, lock, r)
+                     : seen_report_io(r, "make directory");
+}
+
+static seen_status copy_beside(struct seen_local *l, const char *beside,
+                               seen_store_report *r)
+{
     seen_status status = SEEN_OK;
-    int lock = -1;
-    if (seen_os->mkdir(beside, PRIVATE) != 0 && errno != EEXIST)
-        status = seen_report_io(r, "make directory");
-    if (status == SEEN_OK) status = lock_dir(beside, &lock, r);
-    bool again = status == SEEN_OK;
+    bool again = true;
     for (int i = 0; again && i < ATTEMPTS; i++) {
         seen_report_begin(r);
         status = clear_copy(beside, r);
@@ -584,12 +882,46 @@ seen_status seen_recover_backup(struct seen_users *u, const char *dir,
         if (status == SEEN_OK) status = copy_once(l, beside, &again, r);
     }
     if (status == SEEN_OK && again)
-        status = seen_report(r, SEEN_BUSY, "writers come and go too fast");
-    if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
-        status = seen_report_io(r, "rename");
+        return seen_report(r, SEEN_BUSY, "writers come and go too fast");
+    return status == SEEN_IO ? seen_report_io(r, "copy") : status;
+}
+
+/* What came of it is at `dir`, or nowhere. */
+static seen_status backup_to(struct seen_local *l, const char *beside,
+                             const char *dir, seen_store_report *r)
+{
+    int lock = -1;
+    seen_status status = make_copy_dir(beside, &lock, r);
+    if (status == SEEN_OK) {
+        status = copy_beside(l, beside, r);
+        if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
+            status = seen_report_io(r, "rename");
+        int before = errno;
+        if (status != SEEN_OK) (void)remove_copy(beside, NULL);
+        errno = before;
+    }
     if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
         status = seen_report_io(r, "sync directory");
     seen_io_close(lock);
+    return status;
+}
+
+seen_status seen_recover_backup(struct seen_users *u, const char *name,
+                                seen_store_report *r)
+{
+    struct seen_local *l = (struct seen_local *)u;
+    struct seen_stat st;
+    if (!l->shelf)
+        return seen_report(r, SEEN_UNSUPPORTED, "mem: has nothing on disk");
+    if (seen_os->stat(name, &st) == 0)
+        return seen_report(r, SEEN_INVALID,
+                           "is there already: name a directory to make");
+    if (errno != ENOENT) return seen_report_io(r, "look");
+    char *dir = NULL, *beside = NULL;
+    seen_status status = real_dir(name, "", &dir, r);
+    if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, r);
+    if (status == SEEN_OK) status = backup_to(l, beside, dir, r);
+    free(dir);
     free(beside);
     return status;
 }

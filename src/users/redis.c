@@ -24,7 +24,6 @@
 #include "redis/decimal.h"
 #include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -116,38 +115,65 @@ static bool put_order(struct seen_order *o, const struct module *m,
 
 /* ---- Replies ------------------------------------------------------------ */
 
-static seen_status strange(struct module *m, const char *what)
+/* SEEN.FRESH, SEEN.TAKE and their packed forms: which items come back? Of items
+ * of one width, bits; of others, some of them, in order. At most `most`. */
+static bool read_bits(seen_key bits, size_t n, bool *chosen)
 {
-    return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
-                         "a reply to %s is not what was expected", what);
+    if (bits.len != (n + 7) / 8) return false;
+    const uint8_t *p = bits.data;
+    for (size_t i = 0; i < n; i++)
+        chosen[i] = p[i / 8] >> (7 - i % 8) & 1;
+    return true;
 }
 
-/* SEEN.FRESH, SEEN.TAKE and their packed forms: which items come back? */
-static seen_status read_chosen(const redisReply *reply, const seen_key *items,
-                               size_t n, bool *chosen)
+static bool read_items(const struct redisReply *reply, size_t given,
+                       const seen_key *items, size_t n, bool *chosen)
 {
-    memset(chosen, 0, n * sizeof *chosen);
-    if (reply->type == REDIS_REPLY_STRING) {
-        if (reply->len < (n + 7) / 8) return SEEN_CORRUPT;
-        for (size_t i = 0; i < n; i++)
-            chosen[i] = (uint8_t)reply->str[i / 8] >> (7 - i % 8) & 1;
-        return SEEN_OK;
-    }
-    if (reply->type != REDIS_REPLY_ARRAY) return SEEN_CORRUPT;
     size_t at = 0;
-    for (size_t i = 0; i < reply->elements; i++) {
-        const redisReply *e = reply->element[i];
-        if (e->type != REDIS_REPLY_STRING) return SEEN_CORRUPT;
-        while (at < n && (items[at].len != e->len ||
-                          memcmp(items[at].data, e->str, e->len) != 0))
+    memset(chosen, 0, n * sizeof *chosen);
+    for (size_t i = 0; i < given; i++) {
+        seen_key e;
+        if (!seen_reply_string(seen_reply_at(reply, i), &e)) return false;
+        while (at < n && (items[at].len != e.len ||
+                          (e.len && memcmp(items[at].data, e.data, e.len))))
             at++;
-        if (at == n) return SEEN_CORRUPT;
+        if (at == n) return false;
         chosen[at++] = true;
     }
-    return SEEN_OK;
+    return true;
+}
+
+static seen_status read_chosen(struct module *m, const char *command,
+                               const struct redisReply *reply,
+                               const seen_key *items, size_t n, size_t most,
+                               bool *chosen)
+{
+    seen_key bits;
+    size_t given, count = 0;
+    bool good = seen_reply_string(reply, &bits)
+                    ? read_bits(bits, n, chosen)
+                    : seen_reply_array(reply, &given) &&
+                          read_items(reply, given, items, n, chosen);
+    for (size_t i = 0; good && i < n; i++)
+        count += chosen[i];
+    if (good && count <= most) return SEEN_OK;
+    return seen_pool_strange(&m->server.pool, command, reply,
+                             "some of the items");
 }
 
 /* ---- Asking ------------------------------------------------------------- */
+
+static seen_status read_checks(struct module *m, const struct redisReply *reply,
+                               size_t n, bool *seen)
+{
+    size_t answers;
+    bool good = seen_reply_array(reply, &answers) && answers == n;
+    for (size_t i = 0; good && i < n; i++)
+        good = seen_reply_flag(seen_reply_at(reply, i), &seen[i]);
+    if (good) return SEEN_OK;
+    return seen_pool_strange(&m->server.pool, "SEEN.CHECK", reply,
+                             "0 or 1 for each item");
+}
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
@@ -162,18 +188,13 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     seen_status status =
         put_order(o, m, form, user, items, n, 0) ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
-    const redisReply *reply = o->k.reply;
     if (status == SEEN_OK && repeats) {
-        status = read_chosen(reply, items, n, seen);
+        status = read_chosen(m, "SEEN.FRESH", o->k.reply, items, n, n, seen);
         for (size_t i = 0; i < n; i++)
             seen[i] = !seen[i];
     } else if (status == SEEN_OK) {
-        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n)
-            status = SEEN_CORRUPT;
-        for (size_t i = 0; status == SEEN_OK && i < n; i++)
-            seen[i] = reply->element[i]->integer != 0;
+        status = read_checks(m, o->k.reply, n, seen);
     }
-    if (status == SEEN_CORRUPT) status = strange(m, forms[form].plain);
     seen_orders_done(o, 1);
     return status;
 }
@@ -200,20 +221,36 @@ static bool put_request(struct seen_order *o, const struct module *m,
            put_order(o + 1, m, MARK, r->user, r->items, r->n, 0);
 }
 
-static seen_status read_request(const struct seen_order *o,
+/* SEEN.MARK and SEEN.FORGET say how many. */
+static seen_status read_number(struct module *m, const char *command,
+                               const struct redisReply *reply, int64_t *n)
+{
+    if (seen_reply_integer(reply, 0, INT64_MAX, n)) return SEEN_OK;
+    return seen_pool_strange(&m->server.pool, command, reply, "a number");
+}
+
+static seen_status read_request(struct module *m, const struct seen_order *o,
                                 enum seen_users_change kind,
                                 seen_users_request *r)
 {
-    bool *chosen = NULL;
-    for (size_t i = 0; i < orders_of(kind, r); i++)
+    const bool takes = kind == SEEN_USERS_TAKE;
+    const size_t orders = orders_of(kind, r);
+    for (size_t i = 0; i < orders; i++)
         if (o[i].k.status != SEEN_OK) return o[i].k.status;
     r->taken = 0;
-    if (r->n == 0 || (kind == SEEN_USERS_MARK && !r->fresh)) return SEEN_OK;
-    chosen = malloc(r->n * sizeof *chosen);
+    if (r->n == 0) return SEEN_OK;
+    if (!takes) { /* the last order is a mark */
+        int64_t marked;
+        seen_status status =
+            read_number(m, "SEEN.MARK", o[orders - 1].k.reply, &marked);
+        if (status != SEEN_OK || !r->fresh) return status;
+    }
+    bool *chosen = malloc(r->n * sizeof *chosen);
     if (!chosen) return SEEN_NOMEM;
-    seen_status status = read_chosen(o->k.reply, r->items, r->n, chosen);
+    seen_status status = read_chosen(m, "SEEN.TAKE", o->k.reply, r->items, r->n,
+                                     takes ? r->count : r->n, chosen);
     for (size_t i = 0; status == SEEN_OK && i < r->n; i++) {
-        if (kind == SEEN_USERS_MARK)
+        if (!takes)
             r->fresh[i] = chosen[i];
         else if (chosen[i])
             r->items[r->taken++] = r->items[i];
@@ -242,8 +279,7 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     at = 0;
     for (size_t i = 0; i < n; i++) {
         size_t mine = orders_of(kind, &r[i]);
-        r[i].status = sent ? read_request(o + at, kind, &r[i]) : status;
-        if (r[i].status == SEEN_CORRUPT) r[i].status = strange(m, "SEEN.TAKE");
+        r[i].status = sent ? read_request(m, o + at, kind, &r[i]) : status;
         at += mine;
     }
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
@@ -265,7 +301,10 @@ static seen_status forget_some(struct module *m, seen_key user,
     }
     if (status == SEEN_OK && n) (void)add_items(o, items, n, 0);
     if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
-    if (status == SEEN_OK) *changed = o->k.reply->integer != 0;
+    int64_t gone = 0;
+    if (status == SEEN_OK)
+        status = read_number(m, "SEEN.FORGET", o->k.reply, &gone);
+    if (status == SEEN_OK) *changed = gone != 0;
     seen_orders_done(o, 1);
     return status;
 }
@@ -289,14 +328,15 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
 /* ---- Records ------------------------------------------------------------ */
 
 /* The record of an envelope (module/exposure.h), and its policy. */
-static seen_status open_envelope(const redisReply *reply, seen_record *record,
-                                 seen_policy *policy)
+static seen_status open_envelope(const struct redisReply *reply,
+                                 seen_record *record, seen_policy *policy)
 {
     static const uint8_t magic[8] = {0x89, 'S', 'E', 'E', 'N', 'X', 'P', 0x1a};
-    if (reply->type == REDIS_REPLY_NIL) return SEEN_ABSENT;
-    if (reply->type != REDIS_REPLY_STRING || reply->len < ENVELOPE)
+    seen_key bytes;
+    if (seen_reply_nil(reply)) return SEEN_ABSENT;
+    if (!seen_reply_string(reply, &bytes) || bytes.len < ENVELOPE)
         return SEEN_CORRUPT;
-    const uint8_t *p = (const uint8_t *)reply->str;
+    const uint8_t *p = bytes.data;
     if (memcmp(p, magic, sizeof magic) != 0) return SEEN_CORRUPT;
     if (seen_get_le32(p + 8) != 1) return SEEN_NEWER;
     uint64_t fpp = seen_get_le64(p + 24);
@@ -305,12 +345,12 @@ static seen_status open_envelope(const redisReply *reply, seen_record *record,
                             .ttl = seen_get_le64(p + 32)};
     memcpy(&policy->fpp, &fpp, sizeof fpp);
     if (seen_policy_problem(policy)) return SEEN_CORRUPT;
-    *record = (seen_record){p + ENVELOPE, reply->len - ENVELOPE};
+    *record = (seen_record){p + ENVELOPE, bytes.len - ENVELOPE};
     return SEEN_OK;
 }
 
 /* What a record holds can be told without its secret. */
-static seen_status info_in(const redisReply *reply, uint64_t now,
+static seen_status info_in(const struct redisReply *reply, uint64_t now,
                            seen_record *record, seen_exposure_info *info)
 {
     static const uint8_t none[16];
@@ -383,8 +423,9 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
 
 /* ---- All users ---------------------------------------------------------- */
 
-static void read_export(const struct seen_server *m, const redisReply *reply,
-                        uint64_t now, seen_users_entry *e)
+static void read_export(const struct seen_server *m,
+                        const struct redisReply *reply, uint64_t now,
+                        seen_users_entry *e)
 {
     (void)m;
     e->status = info_in(reply, now, &e->record, &e->info);
@@ -394,8 +435,10 @@ static seen_status each(struct seen_users *u, uint64_t now,
                         bool (*one)(void *ctx, const seen_users_entry *entry),
                         void *ctx)
 {
-    static const struct seen_server_view view = {
-        .type = TYPE_OF_USER, .put = put_export, .read = read_export};
+    static const struct seen_server_view view = {.type = TYPE_OF_USER,
+                                                 .put = put_export,
+                                                 .gone = seen_reply_nil,
+                                                 .read = read_export};
     return seen_server_each((struct seen_server *)u, &view, now, one, ctx);
 }
 
@@ -444,10 +487,15 @@ static seen_status look_for_module(struct module *m, seen_store_report *r)
     seen_status status = seen_pool_run(&m->server.pool, &k, 1);
     if (status != SEEN_OK)
         return seen_report(r, status, "%s", m->server.pool.problem);
-    const redisReply *reply = k.reply;
-    bool known = reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
-                 reply->element[0]->type == REDIS_REPLY_ARRAY;
+    size_t n = 0, fields;
+    bool good = seen_reply_array(k.reply, &n) && n == 1;
+    bool known = good && seen_reply_array(seen_reply_at(k.reply, 0), &fields);
+    if (!good || (!known && !seen_reply_nil(seen_reply_at(k.reply, 0))))
+        status = seen_pool_strange(&m->server.pool, "COMMAND INFO", k.reply,
+                                   "what a command is");
     seen_redis_done(&k, 1);
+    if (status != SEEN_OK)
+        return seen_report(r, status, "%s", m->server.pool.problem);
     if (known) return SEEN_OK;
     return seen_report(r, SEEN_UNSUPPORTED,
                        "the server has no SEEN.* commands: load seen.so");

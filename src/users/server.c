@@ -3,7 +3,6 @@
 
 #include "store/report.h"
 
-#include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,30 +109,43 @@ struct walk {
     char pattern[2 * SEEN_PREFIX_MOST + 2];
 };
 
+/* The users in a page of keys. One without a name is nobody's. */
+static seen_status read_names(struct walk *k, const struct redisReply *keys,
+                              size_t n, seen_key *user)
+{
+    const struct seen_server *m = k->m;
+    size_t prefix = strlen(m->prefix);
+    for (size_t i = 0; i < n; i++) {
+        const struct redisReply *name = seen_reply_at(keys, i);
+        seen_key key;
+        if (!seen_reply_string(name, &key) || key.len < prefix ||
+            memcmp(key.data, m->prefix, prefix) != 0)
+            return seen_pool_strange(&k->m->pool, "SCAN", name,
+                                     "a key with the prefix");
+        user[i] = (seen_key){(const char *)key.data + prefix, key.len - prefix};
+    }
+    return SEEN_OK;
+}
+
 /* The keys of one SCAN: ask for them all in one pipeline. */
-static seen_status walk_keys(struct walk *k, const redisReply *keys)
+static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
+                             size_t n)
 {
     struct seen_server *m = k->m;
-    size_t n = keys->elements, prefix = strlen(m->prefix);
     struct seen_order *o = calloc(n + 1, sizeof *o);
     seen_key *user = calloc(n + 1, sizeof *user);
     seen_status status = o && user ? SEEN_OK : SEEN_NOMEM;
-    for (size_t i = 0; i < n && status == SEEN_OK; i++) {
-        const redisReply *key = keys->element[i];
-        bool ours = key->type == REDIS_REPLY_STRING && key->len > prefix;
-        if (ours) user[i] = (seen_key){key->str + prefix, key->len - prefix};
-        if (!ours) user[i].data = "";
+    if (status == SEEN_OK) status = read_names(k, keys, n, user);
+    for (size_t i = 0; i < n && status == SEEN_OK; i++)
         if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
-    }
     if (status == SEEN_OK && n)
         (void)seen_orders_run(m, o, n); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
         seen_users_entry e = {.user = user[i]};
         status = o[i].k.status;
         if (status != SEEN_OK) break;
-        if (e.user.len == 0 ||
-            o[i].k.reply->type == REDIS_REPLY_NIL) /* gone meanwhile */
-            continue;
+        if (e.user.len == 0) continue;
+        if (k->view->gone && k->view->gone(o[i].k.reply)) continue;
         k->view->read(m, o[i].k.reply, k->now, &e);
         k->stopped = !k->each(k->ctx, &e);
     }
@@ -154,17 +166,21 @@ static void quote(const char *prefix, char *to)
 }
 
 /* A page: the users in it, and where the next one begins. */
-static seen_status walk_page(struct walk *k, const redisReply *reply,
+static seen_status walk_page(struct walk *k, const struct redisReply *reply,
                              char cursor[CURSOR])
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[0]->len >= CURSOR ||
-        reply->element[1]->type != REDIS_REPLY_ARRAY)
-        return seen_pool_say(&k->m->pool, SEEN_CORRUPT,
-                             "a reply to SCAN is not what was expected");
-    memcpy(cursor, reply->element[0]->str, reply->element[0]->len + 1);
-    return walk_keys(k, reply->element[1]);
+    size_t parts, n;
+    seen_key next;
+    uint64_t digits;
+    if (!seen_reply_array(reply, &parts) || parts != 2 ||
+        !seen_reply_string(seen_reply_at(reply, 0), &next) ||
+        next.len >= CURSOR || strlen(next.data) != next.len ||
+        !seen_url_digits(next.data, UINT64_MAX, &digits) ||
+        !seen_reply_array(seen_reply_at(reply, 1), &n))
+        return seen_pool_strange(&k->m->pool, "SCAN", reply,
+                                 "a cursor and keys");
+    memcpy(cursor, next.data, next.len + 1);
+    return walk_keys(k, seen_reply_at(reply, 1), n);
 }
 
 static seen_status walk_primary(struct walk *k, seen_redis *client,

@@ -58,6 +58,8 @@ struct seen_server_view {
     const char *type; /* of the keys, as TYPE says it */
     bool (*put)(struct seen_order *o, const struct seen_server *m,
                 seen_key user);
+    /* The key has gone meanwhile; NULL: that cannot be told. */
+    bool (*gone)(const struct redisReply *reply);
     /* Fills in the rest of an entry, its status first. SEEN_ABSENT where there
      * is nothing any more. */
     void (*read)(const struct seen_server *m, const struct redisReply *reply,

@@ -10,6 +10,8 @@
 
 #include "seen_users.h"
 
+#include "users/clock.h"
+
 /* What the store knows about itself, changed with the records. */
 struct seen_meta {
     uint64_t id;       /* of the store, in its journal, too */
@@ -18,6 +20,7 @@ struct seen_meta {
     bool journaled;    /* a writer is at work, or did not close */
     uint8_t secret[16];
     seen_policy policy;
+    struct seen_clock clock;
 };
 
 /* All in the store's directory. A failure fills the report in. */
@@ -73,6 +76,16 @@ struct seen_shelf_ops {
 #ifdef SEEN_WITH_LMDB
 extern const struct seen_shelf_ops seen_shelf_lmdb;
 #endif
+
+/* Make DIR/data.mdb: `fill` writes a new file, which gets this name when it is on
+ * disk; nothing is left if that fails. And: has it been made? An empty file is
+ * what a crash has left of one. */
+seen_status seen_shelf_make(const char *dir,
+                            seen_status (*fill)(const char *path,
+                                                seen_store_report *r),
+                            seen_store_report *r);
+seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r);
+bool seen_shelf_there(const char *dir); /* yes, if it cannot be told */
 
 /* The words about the store, as bytes (docs/FORMAT.md). */
 #define SEEN_META_SIZE 128

@@ -16,6 +16,16 @@
  *
  * LMDB must not be opened twice in one process: closing one would release the
  * file locks of the other. Hence the list of what is open.
+ *
+ * Both files are for nobody but their maker: data.mdb has the secret. Whoever
+ * lets others read it says so with chmod, and what is made later is like it.
+ *
+ * LMDB maps lock.mdb and writes there, readers too. It has its blocks before
+ * that, or a full disk would be SIGBUS (prepare_locks). A reader who may not write
+ * it, or finds no room for it, does without LMDB's locks. Then nothing would keep
+ * a writer from reusing the pages that are being read; so such a reader shares
+ * the lock that writers hold, seen.lock, while it reads, and is SEEN_BUSY while
+ * there is a writer.
  */
 #define _XOPEN_SOURCE 700
 
@@ -37,8 +47,12 @@
 #define MAP_WANTED ((size_t)1 << 40)
 #define MAP_LEAST  ((size_t)1 << 26)
 #define READERS    1024 /* views of all processes together */
-#define PATH_ROOM  4096
-#define CRC        4 /* bytes behind a record */
+#define LOCK_BYTES                                                             \
+    (READERS * 64 + 4096) /* a reader is a line for LMDB, and the
+                                            head is less than that */
+#define MADE 0600
+#define LACK ((uint64_t)1 << 16) /* bytes free: then it was that */
+#define CRC  4                   /* bytes behind a record */
 
 struct shelf {
     struct shelf *next; /* in the list of what is open */
@@ -50,6 +64,12 @@ struct shelf {
     bool limited; /* the map may have to grow: */
     pthread_rwlock_t growing;
     atomic_uint held; /* views that stay awake without the lock */
+
+    bool lockless;                     /* no lock.mdb: */
+    pthread_mutex_t gate;              /* for the rest */
+    unsigned inside;                   /* who reads now */
+    int writers_lock;                  /* shared as long as somebody does; -1 */
+    char writers_name[SEEN_PATH_ROOM]; /* "": none comes here */
     char problem[160];
 };
 
@@ -63,6 +83,18 @@ static const seen_allocator system_memory;
 
 /* ---- Errors ------------------------------------------------------------- */
 
+/* LMDB calls a write that was cut short EIO; on a full disk that is for the lack
+ * of space. */
+static int real_reason(const struct shelf *s, int rc)
+{
+    mdb_filehandle_t fd;
+    uint64_t left;
+    if (rc != EIO || !s->env || mdb_env_get_fd(s->env, &fd) != 0 ||
+        seen_os->space(fd, &left) != 0)
+        return rc;
+    return left < LACK ? ENOSPC : rc;
+}
+
 /* LMDB's own codes are negative, errno's are not. */
 static seen_status status_of(int rc)
 {
@@ -70,7 +102,8 @@ static seen_status status_of(int rc)
     if (rc == MDB_NOTFOUND) return SEEN_ABSENT;
     if (rc == MDB_MAP_FULL) return SEEN_FULL;
     if (rc == ENOMEM) return SEEN_NOMEM;
-    if (rc == MDB_READERS_FULL || rc == MDB_MAP_RESIZED) return SEEN_BUSY;
+    if (rc == MDB_READERS_FULL || rc == MDB_MAP_RESIZED || rc == EBUSY)
+        return SEEN_BUSY;
     errno = rc > 0 ? rc : EIO;
     return rc > 0 ? SEEN_IO : SEEN_CORRUPT;
 }
@@ -78,14 +111,19 @@ static seen_status status_of(int rc)
 static seen_status reported(int rc, seen_store_report *r)
 {
     seen_status status = status_of(rc);
-    return status == SEEN_OK || status == SEEN_ABSENT
-               ? status
-               : seen_report(r, status, "LMDB: %s", mdb_strerror(rc));
+    if (status == SEEN_OK || status == SEEN_ABSENT) return status;
+    if (rc == EBUSY)
+        return seen_report(r, status,
+                           "a writer is at work, and this user may not write "
+                           "lock.mdb, which readers need beside one: allow "
+                           "it, or try again when the writer has ended");
+    return seen_report(r, status, "LMDB: %s", mdb_strerror(rc));
 }
 
 /* For whoever makes the transaction, which is one at a time. */
 static seen_status noted(struct shelf *s, int rc)
 {
+    rc = real_reason(s, rc);
     if (rc)
         snprintf(s->problem, sizeof s->problem, "LMDB: %s", mdb_strerror(rc));
     return status_of(rc);
@@ -100,7 +138,8 @@ static const char *problem(void *shelf)
 
 static int open_env(struct shelf *s, const char *dir, bool write)
 {
-    unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY);
+    unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY) |
+                     (s->lockless ? MDB_NOLOCK : 0);
     int rc = ENOMEM;
     for (s->map = MAP_WANTED; s->map >= MAP_LEAST; s->map /= 16) {
         rc = mdb_env_create(&s->env);
@@ -108,7 +147,7 @@ static int open_env(struct shelf *s, const char *dir, bool write)
         rc = mdb_env_set_mapsize(s->env, s->map);
         if (!rc) rc = mdb_env_set_maxdbs(s->env, 2);
         if (!rc) rc = mdb_env_set_maxreaders(s->env, READERS);
-        if (!rc) rc = mdb_env_open(s->env, dir, flags, 0666);
+        if (!rc) rc = mdb_env_open(s->env, dir, flags, MADE);
         if (rc != ENOMEM) break;
         mdb_env_close(s->env);
         s->env = NULL;
@@ -164,21 +203,161 @@ static void shelf_close(void *shelf)
     struct shelf *s = shelf;
     if (s->env) mdb_env_close(s->env);
     strike_off(s);
+    seen_io_close(s->writers_lock);
+    pthread_mutex_destroy(&s->gate);
     pthread_rwlock_destroy(&s->growing);
     seen_release(&system_memory, s, sizeof *s);
 }
 
-static bool name_data(char buf[PATH_ROOM], const char *dir)
+static bool name_file(char buf[SEEN_PATH_ROOM], const char *dir,
+                      const char *name)
 {
-    int len = snprintf(buf, PATH_ROOM, "%s/data.mdb", dir);
-    return len > 0 && len < PATH_ROOM;
+    int len = snprintf(buf, SEEN_PATH_ROOM, "%s/%s", dir, name);
+    if (len > 0 && len < SEEN_PATH_ROOM) return true;
+    errno = ENAMETOOLONG;
+    return false;
 }
 
-static bool there(const char *dir)
+/* The two databases, and nothing in them, into an empty file. LMDB itself would
+ * leave half of one when the power or the space fails. */
+static seen_status fill_new(const char *path, seen_store_report *r)
 {
-    char file[PATH_ROOM];
+    struct shelf s = {0};
+    int rc = mdb_env_create(&s.env);
+    if (!rc) rc = mdb_env_set_mapsize(s.env, MAP_LEAST);
+    if (!rc) rc = mdb_env_set_maxdbs(s.env, 2);
+    if (!rc) rc = mdb_env_open(s.env, path, MDB_NOSUBDIR | MDB_NOLOCK, 0600);
+    if (!rc) rc = open_databases(&s, true);
+    rc = real_reason(&s, rc);
+    if (s.env) mdb_env_close(s.env);
+    return reported(rc, r);
+}
+
+/* May this user do it? LMDB would say only that it may not. */
+static seen_status check_data(const char *file, bool write,
+                              seen_store_report *r)
+{
+    int fd = seen_io_open(file, write ? O_RDWR : O_RDONLY, 0);
+    if (fd < 0 && errno != ENOENT)
+        return seen_report(r, SEEN_IO, "%s data.mdb: %s",
+                           write ? "write" : "read", strerror(errno));
+    seen_io_close(fd);
+    return SEEN_OK;
+}
+
+/* Blocks for all of lock.mdb, which others may have in use: only what is new is
+ * written to. */
+static seen_status allocate_locks(int fd, bool made)
+{
     struct seen_stat st;
-    return name_data(file, dir) && seen_os->stat(file, &st) == 0;
+    if (made) return seen_io_allocate(fd, LOCK_BYTES);
+    if (seen_os->fstat(fd, &st) != 0) return SEEN_IO;
+    uint64_t size = st.size ? st.size : LOCK_BYTES;
+    if (st.size && st.allocated >= size) return SEEN_OK;
+    seen_status status = seen_io_reserve(fd, size);
+    return status != SEEN_OK && errno == EOPNOTSUPP ? SEEN_OK : status;
+}
+
+/* lock.mdb as LMDB will want it. *made: it was not there. SEEN_IO: errno. */
+static seen_status prepare_locks(const char *file, const char *data, bool *made)
+{
+    struct seen_stat like;
+    bool alike = seen_os->stat(data, &like) == 0;
+    if (!alike && errno != ENOENT) return SEEN_IO;
+    int fd = seen_io_create_like(file, alike ? &like : NULL);
+    *made = fd >= 0;
+    if (fd < 0 && errno == EEXIST) fd = seen_io_open(file, O_RDWR, 0);
+    if (fd < 0) return SEEN_IO;
+    seen_status status = allocate_locks(fd, *made);
+    seen_io_close(fd);
+    if (status != SEEN_OK && *made) {
+        int before = errno;
+        seen_os->unlink(file);
+        errno = before;
+    }
+    return status;
+}
+
+/* ---- Readers without lock.mdb ------------------------------------------- */
+
+/* Is it one, and why? Otherwise errno says what is wrong with lock.mdb. */
+static seen_status go_lockless(struct shelf *s, const char *dir, bool write,
+                               seen_store_report *r)
+{
+    int why = errno;
+    bool can = why == EACCES || why == EPERM || why == EROFS || why == ENOSPC ||
+               why == EDQUOT;
+    if (write || !can) return seen_report_io(r, "lock.mdb");
+    if (!name_file(s->writers_name, dir, "seen.lock"))
+        return seen_report_io(r, "seen.lock");
+    s->lockless = true;
+    int fd = seen_io_open(s->writers_name, O_RDONLY, 0);
+    seen_io_close(fd);
+    if (fd >= 0) return SEEN_OK;
+    s->writers_name[0] = '\0';
+    if (why == EROFS) return SEEN_OK; /* nobody writes there */
+    return seen_report(r, SEEN_IO,
+                       "lock.mdb: %s, and seen.lock: %s; a reader must be "
+                       "able to write the one or to read the other",
+                       strerror(why), strerror(errno));
+}
+
+/* While this reader is in, no writer is. */
+static int enter(struct shelf *s)
+{
+    seen_status status = SEEN_OK;
+    if (!s->lockless || !s->writers_name[0]) return 0;
+    pthread_mutex_lock(&s->gate);
+    if (s->inside == 0) {
+        s->writers_lock = seen_io_open(s->writers_name, O_RDONLY, 0);
+        status = s->writers_lock < 0 ? SEEN_IO
+                                     : seen_io_lock_shared(s->writers_lock);
+        if (status != SEEN_OK) {
+            seen_io_close(s->writers_lock);
+            s->writers_lock = -1;
+        }
+    }
+    if (status == SEEN_OK) s->inside++;
+    pthread_mutex_unlock(&s->gate);
+    return status == SEEN_OK ? 0 : status == SEEN_BUSY ? EBUSY : errno;
+}
+
+static void leave(struct shelf *s)
+{
+    if (!s->lockless || !s->writers_name[0]) return;
+    pthread_mutex_lock(&s->gate);
+    if (--s->inside == 0) {
+        seen_io_close(s->writers_lock);
+        s->writers_lock = -1;
+    }
+    pthread_mutex_unlock(&s->gate);
+}
+
+/* ---- Opening it --------------------------------------------------------- */
+
+static seen_status open_files(struct shelf *s, const char *dir, bool write,
+                              seen_store_report *r)
+{
+    char data[SEEN_PATH_ROOM], locks[SEEN_PATH_ROOM];
+    bool made, made_locks = false;
+    if (!name_file(data, dir, "data.mdb") || !name_file(locks, dir, "lock.mdb"))
+        return seen_report_io(r, "name");
+    seen_status status = seen_shelf_look(dir, &made, r);
+    if (status == SEEN_OK) status = check_data(data, write, r);
+    if (status == SEEN_OK && write && !made)
+        status = seen_shelf_make(dir, fill_new, r);
+    if (status == SEEN_OK && prepare_locks(locks, data, &made_locks) != SEEN_OK)
+        status = go_lockless(s, dir, write, r);
+    if (status != SEEN_OK) return status;
+    int rc = enter(s);
+    bool inside = rc == 0;
+    if (!rc) rc = open_env(s, dir, write);
+    if (!rc) rc = open_databases(s, write);
+    if (inside) leave(s);
+    if (!rc) return SEEN_OK;
+    status = reported(real_reason(s, rc), r);
+    if (made_locks) seen_os->unlink(locks);
+    return status;
 }
 
 static seen_status shelf_open(void **out, const char *dir, bool write,
@@ -189,6 +368,8 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     struct shelf *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     if (!s) return SEEN_NOMEM;
     pthread_rwlock_init(&s->growing, NULL);
+    pthread_mutex_init(&s->gate, NULL);
+    s->writers_lock = -1;
     s->device = st.device;
     s->inode = st.inode;
     if (!enlist(s)) {
@@ -196,15 +377,12 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
         return seen_report(r, SEEN_BUSY,
                            "this process has it open: share that handle");
     }
-    int rc = open_env(s, dir, write);
-    if (!rc) rc = open_databases(s, write);
-    if (rc) {
-        seen_status status = reported(rc, r);
+    seen_status status = open_files(s, dir, write, r);
+    if (status == SEEN_OK)
+        *out = s;
+    else
         shelf_close(s);
-        return status;
-    }
-    *out = s;
-    return SEEN_OK;
+    return status;
 }
 
 /* ---- Transactions that read --------------------------------------------- */
@@ -241,13 +419,18 @@ static int begin_or_renew(struct shelf *s, MDB_txn **txn)
 /* *txn: NULL, or one that was reset. On success the map is locked. */
 static int begin_read(struct shelf *s, MDB_txn **txn)
 {
+    int rc = enter(s);
+    if (rc) return rc;
     lock_map(s);
-    int rc = begin_or_renew(s, txn);
+    rc = begin_or_renew(s, txn);
     if (rc == MDB_MAP_RESIZED) {
         rc = follow(s);
         if (!rc) rc = begin_or_renew(s, txn);
     }
-    if (rc) unlock_map(s);
+    if (rc) {
+        unlock_map(s);
+        leave(s);
+    }
     return rc;
 }
 
@@ -255,6 +438,7 @@ static void end_read(struct shelf *s, MDB_txn *txn)
 {
     mdb_txn_abort(txn);
     unlock_map(s);
+    leave(s);
 }
 
 static const MDB_val meta_key = {5, "store"};
@@ -300,6 +484,7 @@ static void view_sleep(void *view)
         v->shelf->held--;
     else
         unlock_map(v->shelf);
+    leave(v->shelf);
     v->held = false;
 }
 
@@ -474,21 +659,25 @@ static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
 static seen_status copy(void *shelf, const char *dir)
 {
     struct shelf *s = shelf;
-    char file[PATH_ROOM];
-    if (!name_data(file, dir)) return SEEN_INVALID;
-    lock_map(s);
-    int rc = mdb_env_copy2(s->env, dir, MDB_CP_COMPACT);
-    unlock_map(s);
-    if (rc) return status_of(rc);
-    int fd = seen_io_open(file, O_RDONLY, 0);
+    char file[SEEN_PATH_ROOM];
+    if (!name_file(file, dir, "data.mdb")) return SEEN_IO;
+    /* LMDB would make it for everybody. */
+    int fd = seen_io_create_like(file, NULL);
     if (fd < 0) return SEEN_IO;
-    seen_status status = seen_io_sync(fd);
+    int rc = enter(s);
+    if (!rc) {
+        lock_map(s);
+        rc = mdb_env_copyfd2(s->env, fd, MDB_CP_COMPACT);
+        unlock_map(s);
+        leave(s);
+    }
+    seen_status status = rc ? status_of(rc) : seen_io_sync(fd);
     seen_io_close(fd);
     return status == SEEN_OK ? seen_io_sync_dir(file) : status;
 }
 
 const struct seen_shelf_ops seen_shelf_lmdb = {
-    .there = there,
+    .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
     .meta = meta,

@@ -2,8 +2,10 @@
 #include "users/users.h"
 
 #include "base/base.h"
+#include "store/io.h"
 #include "store/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,10 +75,19 @@ seen_status seen_users_open(seen_users **u, const char *where,
         return seen_report(r, SEEN_UNSUPPORTED,
                            "no store is called %.*s:", (int)scheme_len(where),
                            where);
-    seen_status status = open(u, where, options, r);
-    if (status == SEEN_OK)
+    seen_status status;
+    uint64_t began = 0;
+    do {
+        seen_report_begin(r);
+        status = open(u, where, options, r);
+    } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
+    if (status == SEEN_OK) {
         (*u)->writable = options->mode != SEEN_STORE_READ;
-    else
+        snprintf((*u)->too_many, sizeof(*u)->too_many,
+                 "a take of more than %llu items, which is all that the policy "
+                 "holds of a user",
+                 (unsigned long long)(*u)->holds);
+    } else
         seen_report(r, status, "%s", seen_strerror(status));
     return status;
 }
@@ -88,7 +99,16 @@ seen_status seen_users_close(seen_users *u)
 
 const char *seen_users_problem(const seen_users *u)
 {
-    return u->ops->problem(u);
+    const char *problem = u->ops->problem(u);
+    return !*problem && u->refused ? u->too_many : problem;
+}
+
+/* Whenever the store is asked, an earlier refusal is over. */
+static const struct seen_users_ops *store_of(seen_users *u)
+{
+    if (atomic_load_explicit(&u->refused, memory_order_relaxed))
+        u->refused = false;
+    return u->ops;
 }
 
 /* ---- Arguments ---------------------------------------------------------- */
@@ -119,7 +139,7 @@ seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
     seen_status status = may_ask(u, user, items, n);
     if (status == SEEN_OK && n && !answers) status = SEEN_INVALID;
     if (status != SEEN_OK) return status;
-    return u->ops->ask(u, user, now, items, n, false, answers);
+    return store_of(u)->ask(u, user, now, items, n, false, answers);
 }
 
 /* A few hundred candidates are the rule: those answers need no memory. */
@@ -133,7 +153,7 @@ seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
     if (status != SEEN_OK || !fresh) return SEEN_INVALID;
     if (n > AT_ONCE) seen = malloc(n * sizeof *seen);
     if (!seen) return SEEN_NOMEM;
-    status = u->ops->ask(u, user, now, items, n, true, seen);
+    status = store_of(u)->ask(u, user, now, items, n, true, seen);
     if (status == SEEN_OK) {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
@@ -171,7 +191,8 @@ seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
 {
     seen_status status = may_change(u);
     if (status == SEEN_OK) status = may_ask(u, user, items, n);
-    return status == SEEN_OK ? u->ops->forget(u, user, now, items, n) : status;
+    return status == SEEN_OK ? store_of(u)->forget(u, user, now, items, n)
+                             : status;
 }
 
 seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
@@ -180,7 +201,8 @@ seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
     seen_status status = may_change(u);
     bool was = false;
     if (status == SEEN_OK) status = may_ask(u, user, NULL, 0);
-    if (status == SEEN_OK) status = u->ops->forget_user(u, user, now, &was);
+    if (status == SEEN_OK)
+        status = store_of(u)->forget_user(u, user, now, &was);
     if (status == SEEN_OK && known) *known = was;
     return status;
 }
@@ -190,7 +212,7 @@ seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now,
 {
     seen_status status = may_ask(u, user, NULL, 0);
     if (status != SEEN_OK || !info) return SEEN_INVALID;
-    return u->ops->info_of(u, user, now, info);
+    return store_of(u)->info_of(u, user, now, info);
 }
 
 seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
@@ -198,7 +220,7 @@ seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
 {
     seen_status status = may_ask(u, user, NULL, 0);
     if (status != SEEN_OK || !len || (cap && !buf)) return SEEN_INVALID;
-    return u->ops->record(u, user, buf, cap, len);
+    return store_of(u)->record(u, user, buf, cap, len);
 }
 
 /* ---- Many users --------------------------------------------------------- */
@@ -211,6 +233,14 @@ void seen_users_refuse(seen_users_request *r, size_t n, seen_status why)
     }
 }
 
+/* What a take gives must be remembered, or it would be given again. */
+static seen_status may_take(seen_users *u, size_t most)
+{
+    if (!u->holds || most <= u->holds) return SEEN_OK;
+    u->refused = true;
+    return SEEN_INVALID;
+}
+
 /* Bad requests are found before any is carried out. */
 static seen_status change(seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n)
@@ -219,11 +249,15 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
     if (status != SEEN_OK || (n && !r)) return status ? status : SEEN_INVALID;
     for (size_t i = 0; i < n; i++) {
         r[i].status = may_ask(u, r[i].user, r[i].items, r[i].n);
+        if (r[i].status == SEEN_OK && kind == SEEN_USERS_TAKE)
+            r[i].status =
+                may_take(u, r[i].count < r[i].n ? r[i].count : r[i].n);
         if (status == SEEN_OK) status = r[i].status;
     }
     if (status != SEEN_OK) seen_users_refuse(r, n, status);
-    return status != SEEN_OK || n == 0 ? status
-                                       : u->ops->change(u, kind, now, r, n);
+    return status != SEEN_OK || n == 0
+               ? status
+               : store_of(u)->change(u, kind, now, r, n);
 }
 
 seen_status seen_users_mark_many(seen_users *u, uint64_t now,
@@ -245,20 +279,20 @@ seen_status seen_users_each(seen_users *u, uint64_t now,
                                          const seen_users_entry *entry),
                             void *ctx)
 {
-    return u && each ? u->ops->each(u, now, each, ctx) : SEEN_INVALID;
+    return u && each ? store_of(u)->each(u, now, each, ctx) : SEEN_INVALID;
 }
 
 seen_status seen_users_sync(seen_users *u)
 {
     if (!u) return SEEN_INVALID;
-    return u->writable ? u->ops->sync(u) : SEEN_OK;
+    return u->writable ? store_of(u)->sync(u) : SEEN_OK;
 }
 
 seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed)
 {
     uint64_t gone = 0;
     seen_status status = may_change(u);
-    if (status == SEEN_OK) status = u->ops->sweep(u, now, &gone);
+    if (status == SEEN_OK) status = store_of(u)->sweep(u, now, &gone);
     if (status == SEEN_OK && removed) *removed = gone;
     return status;
 }
@@ -268,12 +302,12 @@ seen_status seen_users_backup(seen_users *u, const char *dir,
 {
     seen_report_begin(r);
     if (!u || !dir) return SEEN_INVALID;
-    seen_status status = u->ops->backup(u, dir, r);
+    seen_status status = store_of(u)->backup(u, dir, r);
     if (status != SEEN_OK) seen_report(r, status, "%s", seen_strerror(status));
     return status;
 }
 
 seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats)
 {
-    return u && stats ? u->ops->stats(u, stats) : SEEN_INVALID;
+    return u && stats ? store_of(u)->stats(u, stats) : SEEN_INVALID;
 }

@@ -7,6 +7,8 @@
 
 #include "seen_users.h"
 
+#include <stdatomic.h>
+
 enum seen_users_change {
     SEEN_USERS_MARK,
     SEEN_USERS_TAKE
@@ -50,6 +52,9 @@ void seen_users_refuse(seen_users_request *r, size_t n, seen_status why);
 struct seen_users {
     const struct seen_users_ops *ops;
     bool writable;
+    uint64_t holds;     /* seen_policy_holds(); 0: a server knows */
+    char too_many[128]; /* why a take was refused, for seen_users_problem() */
+    atomic_bool refused;
 };
 
 /* A kind of store: STORE(scheme, function) in stores.def. */

@@ -9,11 +9,12 @@ set -u
 # shellcheck disable=SC2034 # for the scripts that source this
 seen=$(realpath "${1:?usage: $0 PATH_OF_SEEN}")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Not in a child that a signal ends before it has become another program.
+trap '[ $BASHPID -ne $$ ] || rm -rf "$work"' EXIT
 cd "$work" || exit 2
 cases=0
 failures=0
-out='' err='' code=0
+out='' err='' code=0 last=''
 
 run() {
   "$@" >"$work/.out" 2>"$work/.err" <"${input:-/dev/null}"
@@ -47,9 +48,16 @@ flip() {
   printf "\\x$(printf %02x $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 
-# wait_for COMMAND...: until it succeeds, ten seconds at most.
+# begin FILE...: what a program in the background is going to write is not there
+# yet. Its shell may not have opened the file when the test looks for the first
+# time: what an earlier program has left would be taken for its output.
+begin() { rm -f "$@"; }
+
+# wait_for COMMAND...: until it succeeds. A minute in vain is a failure, which is
+# counted here: no machine is that busy.
 wait_for() {
-  for _ in $(seq 1 200); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done
+  for _ in $(seq 1 1200); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done
+  wrong "waited in vain for: $*"
   return 1
 }
 

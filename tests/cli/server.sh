@@ -30,7 +30,7 @@ up() {
   : >up.out
   "$seen" server --port "$port" "$@" >up.out 2>up.err &
   pid=$!
-  wait_for grep -q 'ctrl-C' up.out || wait_for grep -q 'ctrl-C' up.out || {
+  wait_for grep -q 'ctrl-C' up.out || {
     last="seen server $*" err=$(cat up.err)
     wrong "not up"
     tail -n 5 ./*/*/log

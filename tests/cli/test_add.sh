@@ -98,18 +98,31 @@ expect_no_file none
 # ---- One writer, any number of readers --------------------------------------
 
 mkfifo slow
+# A signal is the end, but says what is kept.
+for n in 1 3; do
+  begin acks
+  "$seen" add --ack stopped -n 100 -p 1% slow >acks 2>.err &
+  pid=$!
+  exec 3>slow
+  seq 1 $n >&3
+  wait_for grep -q "^$n\$" acks
+  kill -TERM $pid; wait $pid; code=$? err=$(cat .err) last="add, and SIGTERM after $n"
+  exec 3>&-
+  expect_code 143; expect_err "seen add: stopped by a signal: $n line$([ $n = 1 ] && echo ' was' || echo 's were') added"
+done
+echo x >one; run "$seen" add once -n 10 -p 1% one; expect_err "once: created; 1 line, 1 of them new; about 1 key in all"
 "$seen" add -q --batch 1 f slow &
 exec 3>slow
 echo first >&3
 echo first >one
 wait_for "$seen" check -q f one
 run "$seen" check -c f one; expect_out 1
-run "$seen" add f keys; expect_failure "f: another program is changing it"
-run "$seen" remove f keys; expect_code 2
+run "$seen" add --wait 0 f keys; expect_failure "f: another program is changing it"
+run "$seen" remove --wait 0 f keys; expect_code 2
 run "$seen" build -qo f keys; expect_failure "f: another program is changing it"
 run "$seen" merge -qo f f f; expect_failure "f: another program is changing it"
-run "$seen" info f; expect_code 0; expect; grep -q 'journal   1 keys: a writer is at work' .out || wrong "info about a journal"
-run "$seen" verify f; expect_out "f: good, with a journal of 1 keys"
+run "$seen" info f; expect_code 0; expect; grep -q 'journal   1 change: a writer is at work' .out || wrong "info about a journal"
+run "$seen" verify f; expect_out "f: good, with a journal of 1 change"
 expect; [ "$("$seen" check -c - one <f 2>&1)" = "seen check: stdin: a writer had this file when it was copied, and part of it is in its journal: call it by its name" ] || wrong "a copy of half a file"
 exec 3>&-
 wait
@@ -153,11 +166,25 @@ echo third >&3; echo third >one
 wait_for "$seen" check -q f one
 kill -KILL $pid; wait $pid 2>/dev/null
 exec 3>&-
-run "$seen" verify f; expect_code 0; expect_out "f: good, with a journal of 1 keys"
+run "$seen" verify f; expect_code 0; expect_out "f: good, with a journal of 1 change"
 run "$seen" check -c f one; expect_out 1
-run "$seen" add f /dev/null; expect_err "f: was not closed last time: 1 keys recovered from its journal"
+run "$seen" add f /dev/null; expect_err "f: was not closed last time: 1 change recovered from its journal (lines added or removed, repeats included)"
 run "$seen" verify f; expect_out "f: good"
 run "$seen" check -c f one; expect_out 1
+
+# The bits of one that was killed are in the file, and it knows how many keys made
+# them: whoever adds more than was planned learns that.
+seq 1 900 >many; seq 901 1100 >beyond
+begin acks
+"$seen" add -q --ack -n 1000 -p 1% killed slow >acks &
+pid=$!
+exec 3>slow
+cat many >&3
+wait_for grep -qx 900 acks
+kill -KILL $pid; wait $pid 2>/dev/null
+exec 3>&-
+run "$seen" info --json killed; expect_json items '\(8[789].\|900\)'
+run "$seen" add killed beyond; expect_err "killed: was planned for 1,000 keys: the rate has risen to"
 
 # ---- Secrets ----------------------------------------------------------------
 
@@ -201,7 +228,7 @@ exec 3>slow
 echo via >&3; echo via >one
 wait_for "$seen" check -q place/real one
 run "$seen" check -c place/real one; expect_out 1
-run "$seen" add place/real keys; expect_failure "another program is changing it"
+run "$seen" add --wait 0 place/real keys; expect_failure "another program is changing it"
 exec 3>&-; wait
 run "$seen" add; expect_failure "TARGET is missing"
 run "$seen" add - keys; expect_failure "stdin can only be read"

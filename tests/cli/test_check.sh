@@ -28,7 +28,7 @@ run "$seen" check -q f xy; expect_code 1
 run "$seen" check -qv f abc; expect_code 1
 run "$seen" check f /dev/null; expect_code 1
 run "$seen" check -c --json f asked; expect_silent; expect_json lines 4; expect_json maybe 2; expect_json never 2
-run "$seen" check --json f asked; expect_out $'c\na'; expect_json maybe 2 err
+run "$seen" check --json f asked; expect_code 0; expect_silent; expect_json maybe 2
 run "$seen" check -q --json f asked; expect_code 0; expect_out ''; expect_json lines 4 err; expect_json maybe 2 err
 run "$seen" check -q -c --json f asked; expect_code 0; expect_silent; expect_json maybe 2
 # -q knows after the first.
@@ -85,7 +85,7 @@ exec 3>&-; wait
 run "$seen" check; expect_failure "TARGET is missing"
 run "$seen" check nowhere asked; expect_failure "nowhere: no such file"
 run "$seen" check f nowhere; expect_failure "nowhere: No such file"
-run "$seen" check . asked; expect_failure ".: is a directory, expected the file of a filter"
+run "$seen" check . asked; expect_failure ".: is a directory: expected a filter file"
 run "$seen" check asked abc; expect_failure "asked:"
 run "$seen" check redis+nosuch://localhost/x?bits=5 abc; expect_failure "no filter on a server has such a URL"
 run "$seen" check -j 1000 f abc; expect_failure "at most 256"
@@ -110,4 +110,37 @@ mkdir closed; cp f closed/f; chmod 444 closed/f; chmod 555 closed
 run "$seen" check closed/f asked; expect_out $'c\na'
 chmod 755 closed
 
+
+# ---- Every line and its answer ----------------------------------------------
+
+printf '%s\n' yes 'a "quoted\" key' $'tab\there' $'gr\xc3\xbcn' $'raw\xff\xfe' '' | "$seen" build -qo all.seen -n 100 -p 1e-9
+printf '%s\n' yes no 'a "quoted\" key' $'tab\there' $'gr\xc3\xbcn' $'raw\xff\xfe' '' >every
+cat >objects.py <<'EOF'
+import json, sys
+*lines, totals = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+assert all(set(o) <= {"line", "line_hex", "verdict"} and len(o) == 2 for o in lines), lines
+keys = [bytes.fromhex(o["line_hex"]) if "line_hex" in o else o["line"].encode() for o in lines]
+assert keys == open("every", "rb").read().split(b"\n")[:-1], keys
+assert "line_hex" in lines[5] and [o["verdict"] for o in lines] == ["maybe", "never"] + 5 * ["maybe"], lines
+assert (totals["lines"], totals["maybe"], totals["never"]) == (7, 6, 1) and "verdict" not in totals, totals
+EOF
+for how in -j1 -j3 --line-buffered; do
+  run "$seen" check $how --verdict all.seen every; expect_code 0; expect_silent
+  expect; cmp -s .out <(paste <(printf '%s\n' maybe never maybe maybe maybe maybe maybe) every) || wrong "every line with its verdict"
+  run "$seen" check $how --json all.seen every; expect_code 0; expect_silent
+  expect; python3 objects.py .out || wrong "an object for every line, and totals"
+done
+tr '\n' '\0' <every >nul
+"$seen" check -0 --verdict all.seen nul >.nul; expect; [ "$(tr -cd '\0' <.nul | wc -c)" -eq 7 ] || wrong "lines end as they did"
+# UTF-8 that is none: too long a form, half of a pair, above U+10FFFF, cut off. The last is.
+printf '\xc0\xaf\n\xed\xa0\x80\n\xf4\x90\x80\x80\n\xe2\x82\n\xf0\x9f\x98\x80\n' >odd
+run "$seen" check --json all.seen odd; expect; [ "$(grep -c line_hex .out)" -eq 4 ] || wrong "four lines in hex"
+# The exit code is about what was printed: all of it.
+run "$seen" check --verdict all.seen /dev/null; expect_code 1; expect_out ''
+run "$seen" check --json all.seen /dev/null; expect_code 1; expect_json lines 0
+echo no >none; run "$seen" check --verdict all.seen none; expect_code 0; expect_out $'never\tno'
+for with in '-v --verdict' '-v --json' '-c --verdict' '-q --verdict' '--json --verdict'; do
+  # shellcheck disable=SC2086
+  run "$seen" check $with all.seen every; expect_failure "every line"
+done
 finish

@@ -8,7 +8,7 @@ printf '%s\n' a b c d >items
 # ---- Forget -----------------------------------------------------------------
 
 "$seen" mark -q feed alice a b c; "$seen" mark -q feed bob a b c
-run "$seen" forget feed alice b; expect_code 0; expect_out ''; expect_err "feed: 1 items of alice forgotten"
+run "$seen" forget feed alice b; expect_code 0; expect_out ''; expect_err "feed: 1 item of alice forgotten"
 run "$seen" forget feed alice b; expect_code 0; expect_err "nothing forgotten: alice has been shown none of these"
 run "$seen" forget --json feed alice b zz; expect_code 0; expect_json items 0; expect_json known true
 run "$seen" fresh feed alice items; expect_out $'b\nd'
@@ -67,9 +67,24 @@ input=lines; run "$seen" take bad -n 1; expect_code 0; expect_out $'the-damaged-
 day=86400000
 "$seen" mark -q old ann a --at $((100 * day)); "$seen" mark -q old bob a --at $((103 * day))
 run "$seen" sweep old --at $((104 * day)); expect_code 0; expect_out ''; expect_err "old: 0 users removed, 2 left"
-run "$seen" sweep old --at $((106 * day)); expect_err "old: 1 users removed, 1 left"
+run "$seen" sweep old --at $((106 * day)); expect_err "old: 1 user removed, 1 left"
 run "$seen" sweep --json old --at $((120 * day)); expect_silent; expect_json removed 1; expect_json users 0
 run "$seen" sweep -q old; expect_code 0; expect_silent
+# A clock that is wrong removes nobody: not that of one user's marks ...
+seq -f 'user %.0f' 1 3000 | sed 's/$/\tpost/' >many
+now=$(date +%s)000
+input=many run "$seen" mark -q crowd; expect_code 0
+for i in 1 2 3 4 5; do
+  run "$seen" mark crowd late "x$i" --at $((now + 6 * day)); expect_code 0; expect_err "--at is 6.0 d ahead of this machine's clock: what these users were shown earlier ages by it, too"
+done
+run "$seen" mark -q crowd late y --at $((now + 600 * day)); expect_silent
+run "$seen" info --json crowd; expect_json users 3001
+run bash -c "'$seen' fresh crowd <many"; expect_out ''
+run bash -c "echo z | '$seen' take crowd late -n 1 --at $((now + 6 * day))"; expect_out z; expect_err "--at is 6.0 d ahead"
+# ... nor a time to come, unless it is meant.
+run "$seen" sweep crowd --at $((now + 8 * day)); expect_failure "--at is 8.0 d ahead of this machine's clock"
+run "$seen" sweep crowd; expect_err "crowd: 0 users removed, 3,001 left"
+run "$seen" sweep crowd --force --at $((now + 8 * day)); expect_err "crowd: 3,000 users removed, 1 left"
 run "$seen" sweep none; expect_failure "none: no such store"; expect_no_file none
 run "$seen" sweep; expect_failure "STORE is missing"
 run "$seen" sweep old feed; expect_failure "feed: expected one STORE"
@@ -84,7 +99,7 @@ run "$seen" fresh copy alice items; expect_out $'c\nd'
 run "$seen" fresh copy alice items; expect_out $'c\nd'
 run "$seen" take -q copy alice -n 1 items; expect_out c
 run "$seen" fresh feed alice items; expect_out d
-run "$seen" backup feed copy; expect_code 2; expect_out ''; expect_err "copy: "
+run "$seen" backup feed copy; expect_failure "seen backup: copy: is there already"
 run "$seen" fresh copy alice items; expect_out d
 run "$seen" backup -q feed copy2; expect_code 0; expect_silent
 run "$seen" backup --json feed copy3; expect_json backup '"copy3"'

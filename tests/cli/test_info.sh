@@ -60,17 +60,17 @@ pid=$!
 exec 3>slow
 echo new >&3; echo new >one
 wait_for "$seen" check -q blocked one
-run "$seen" info blocked; expect_line 'journal   1 keys: a writer is at work, or died; the next one takes them over'
+run "$seen" info blocked; expect_line 'journal   1 change: a writer is at work, or died; the next one takes over'
 run "$seen" info --json blocked; expect_json journal true; expect_json journal_keys 1
 kill -KILL $pid; wait $pid 2>/dev/null; exec 3>&-
-run "$seen" info blocked; expect_line 'journal   1 keys: a writer is at work, or died; the next one takes them over'
+run "$seen" info blocked; expect_line 'journal   1 change: a writer is at work, or died; the next one takes over'
 
 # ---- Mistakes ---------------------------------------------------------------
 
 run "$seen" info; expect_failure "TARGET is missing"
 run "$seen" info blocked nowhere; expect_failure "nowhere: no such file"
 run "$seen" info keys; expect_failure "keys:"
-run "$seen" info .; expect_failure ".: no such store"
+run "$seen" info .; expect_failure ".: is a directory without a store in it"
 run "$seen" info redis://host/x; expect_failure "is not the number of a database"
 run bash -c "'$seen' info blocked >/dev/full"; expect_code 2; expect_err "No space left"
 run "$seen" info --help; expect_code 0

@@ -106,7 +106,7 @@ run bash -c "sed 's/\titem/\tother/' grouped | '$seen' fresh --json many1 2>&1 >
 # ---- Lines that are no events -----------------------------------------------
 
 printf 'u\tone\nu\ttwo\nnothing\nu\tthree\n' >bad
-input=bad; run "$seen" mark half; expect_failure "stdin:3: nothing: expected a user, a tab and an item; the 2 lines before are marked"
+input=bad; run "$seen" mark half; expect_failure "stdin:3: nothing: expected a user, a tab and an item; before that, 2 lines were marked"
 expect_fresh 1 half u one two three
 printf '\titem\n' >bad; run "$seen" mark half; expect_failure "stdin:1: ?item: expected a user of 1 to 511 bytes before the tab"
 printf '%su\titem\n' "$u511" >bad; run "$seen" mark half; expect_failure "expected a user of 1 to 511 bytes"
@@ -117,7 +117,7 @@ unset input
 
 # What is an item, but perhaps should not be.
 run bash -c "printf 'ann\ta\tx\nann\tb\n' | '$seen' mark tabs"; expect_code 0
-expect_err "1 of 2 lines have a second tab, which is part of the item"
+expect_err "1 of 2 lines has a second tab, which is part of the item"
 run bash -c "printf 'a\tx\na\nb\n' | '$seen' fresh tabs ann"; expect_out a
 run "$seen" mark tabs ann bad; expect_code 0; expect_err "bad is taken for an item, though there is such a file"
 run "$seen" mark tabs ann bad bad2; expect_code 0; expect_err "tabs: 2 marks"
@@ -197,11 +197,11 @@ pid=$!
 exec 3>slow
 printf 'busy\tone\n' >&3
 wait_for test -s acks
-run "$seen" mark feed u i; expect_failure "feed: another program"
-run "$seen" take feed u -n 1; expect_failure "feed: another program"
-run "$seen" forget feed u; expect_failure "feed: another program"
-run "$seen" sweep feed; expect_failure "feed: another program"
-run "$seen" mark feed u i --policy ttl=1d; expect_failure "feed: another program"
+run "$seen" mark --wait 0 feed u i; expect_failure "feed: another program"
+run "$seen" take --wait 0 feed u -n 1; expect_failure "feed: another program"
+run "$seen" forget --wait 0 feed u; expect_failure "feed: another program"
+run "$seen" sweep --wait 0 feed; expect_failure "feed: another program"
+run "$seen" mark --wait 0 feed u i --policy ttl=1d; expect_failure "feed: another program"
 # Readers go on; with --tail they see what was acknowledged.
 run bash -c "echo a | '$seen' fresh feed alice"; expect_code 0; expect_out ''
 run bash -c "echo one | '$seen' fresh --tail feed busy"; expect_out ''
@@ -215,6 +215,7 @@ exec 3>&-
 expect_fresh 0 feed busy one two
 run "$seen" mark feed busy three; expect; [[ $err != *"not closed"* ]] || wrong "closed properly"
 # SIGKILL: the next writer takes the journal over, and says so.
+begin acks
 "$seen" mark -q --ack feed <slow >acks &
 pid=$!
 exec 3>slow
@@ -224,7 +225,7 @@ kill -KILL $pid; wait $pid 2>/dev/null
 exec 3>&-
 run bash -c "echo four | '$seen' fresh --tail feed busy"; expect_out ''
 cp -r feed crashed; run "$seen" mark --json crashed busy five; expect_json recovered_batches 1
-run "$seen" mark feed busy five; expect_code 0; expect_err "feed: was not closed last time: 1 batches recovered from its journal"
+run "$seen" mark feed busy five; expect_code 0; expect_err "feed: was not closed last time: 1 batch recovered from its journal"
 expect_fresh 0 feed busy four five
 
 # ---- Mistakes ---------------------------------------------------------------

@@ -13,10 +13,10 @@ for kind in cuckoo bitmap; do
   # shellcheck disable=SC2086
   "$seen" build -q --kind $kind $p -o $kind keys
   run "$seen" remove $kind some
-  expect_code 0; expect_out ''; expect_err "$kind: 400 keys removed, 0 were not there"
+  expect_code 0; expect_out ''; expect_err "$kind: 400 keys removed, 0 not there"
   run "$seen" check -c $kind some; expect_out 0
   run "$seen" check -qv $kind rest; expect_code 1
-  run "$seen" remove $kind some strange; expect_err "$kind: 0 keys removed, 410 were not there"
+  run "$seen" remove $kind some strange; expect_err "$kind: 0 keys removed, 410 not there"
   run "$seen" verify $kind; expect_code 0
   run "$seen" add -q $kind some; run "$seen" check -qv $kind keys; expect_code 1
   run "$seen" remove --json $kind some strange; expect_silent
@@ -47,7 +47,7 @@ kill -KILL $pid; wait $pid 2>/dev/null
 exec 3>&-
 run "$seen" check -c c some; expect_out 0
 run "$seen" check -qv c rest; expect_code 1
-run "$seen" remove c /dev/null; expect_err "c: was not closed last time: 400 keys recovered from its journal"
+run "$seen" remove c /dev/null; expect_err "c: was not closed last time: 400 changes recovered from its journal"
 run "$seen" check -c c some; expect_out 0
 run "$seen" verify c; expect_code 0
 
@@ -63,15 +63,15 @@ run "$seen" remove nowhere keys; expect_failure "nowhere: no such file"
 run "$seen" remove c nowhere; expect_failure "nowhere: No such file"
 echo x >word; run "$seen" remove bitmap word; expect_failure "word:1: x: expected a decimal number"
 run "$seen" remove "redis://host/x?key=k" keys; expect_failure "is not the number of a database"
-for option in '-f 1' -i '--key-type i32'; do
+for option in -i '--key-type i32'; do
   # shellcheck disable=SC2086 # words
-  run "$seen" remove bitmap keys $option; expect_code 2; expect_err "keys of a bitmap are decimal numbers, the whole line: leave out ${option%% *}"
+  run "$seen" remove bitmap keys $option; expect_code 2; expect_err "keys of a bitmap are decimal numbers: leave out ${option%% *}"
   # shellcheck disable=SC2086
   run "$seen" check bitmap keys $option; expect_code 2
 done
-run "$seen" build --kind bitmap -f 1 -o none keys; expect_failure "keys of a bitmap are decimal numbers"
-run "$seen" add --kind bitmap --bits 10 -f 1 none keys; expect_failure "keys of a bitmap are decimal numbers"; expect_no_file none
-run "$seen" check bitmap --u64 -f 1 keys; expect_code 2
+run "$seen" build --kind bitmap -i -o none keys; expect_failure "keys of a bitmap are decimal numbers"
+run "$seen" add --kind bitmap --bits 10 -i none keys; expect_failure "keys of a bitmap are decimal numbers"; expect_no_file none
+run "$seen" check bitmap --u64 -i keys; expect_code 2
 run "$seen" remove --help; expect_code 0
 
 finish

@@ -20,6 +20,16 @@ printf '%s\n' a b c d e >posts
 run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user -n 2 posts; expect_code 0; expect_out $'c\nd'
 run "$seen" fresh "redis://127.0.0.1:$port?prefix=u:" user posts; expect_code 0; expect_out e
 
+# A field is its own bytes, also to those who ask the server without us.
+seq 1 300 | sed 's/$/:count/' >counted; seq 1 300 >ids
+for url in "redis://127.0.0.1:$port?key=bf" "redis+gozero://127.0.0.1:$port/gz?bits=16384" "redis+plain://127.0.0.1:$port/plain"; do
+  run "$seen" add -q "$url" -n 300 -p 1% -f1 -t: counted
+  [ "$code" -eq 0 ] || { run "$seen" add -q "$url" -f1 -t: counted; expect_code 0; }
+  run "$seen" check -c "$url" ids; expect_out 300
+  run "$seen" check -c -f1 -t: "$url" counted; expect_out 300
+done
+run bash -c "xargs redis-cli -p $port BF.MEXISTS bf <ids | grep -c 1"; expect_out 300
+
 # The same ids under the same secret get the same answers, wrong ones too: here,
 # in a store of our own, and packed.
 seq -f %08.0f 1 3000 >shown
@@ -72,8 +82,15 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 run "$seen" take "redis://127.0.0.1:$port?prefix=u:" user3 -n 2 posts; expect_code 0; expect_out $'c\nd'
 down; expect_code 0
-up --dir cluster --cluster 3
+up --dir cluster --cluster 3 --policy ttl=30d
 run redis-cli -c -p "$port" SEEN.CHECK u:user3 a d e; expect_out $'1\n1\n0'
+# Each node is configured, and each primary tells its replica what is set.
+redis-cli --cluster call "127.0.0.1:$port" SEEN.POLICY feed ttl=1d >/dev/null 2>&1
+has_feed() { redis-cli -p "$1" SEEN.POLICY feed | grep -q 'ttl=86400000ms'; }
+for i in 0 1 2 3 4 5; do
+  run redis-cli -p $((port + i)) SEEN.POLICY default; expect_out "items=1000,generations=5,fpp=0.001,ttl=2592000000ms"
+  expect; wait_for has_feed $((port + i)) || wrong "the node at $((port + i)) has no policy feed"
+done
 down; expect_code 0
 
 # The examples of its help, at ports that are free and in this directory.

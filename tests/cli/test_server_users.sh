@@ -22,7 +22,7 @@ ten_days_ago=$(($(date +%s%3N) - 10 * 86400000))
 run "${ask[@]}" SEEN.MARK seen:alice AT "$ten_days_ago" POLICY items=10,ttl=30d a b; expect_out 2
 run "$seen" fresh "$store" alice "${policy[@]}" posts; expect_code 0; expect_out c
 run "$seen" info --json "$store" --user alice "${policy[@]}"; expect_code 0; expect_json items 2
-run "$seen" forget "$store" alice a "${policy[@]}"; expect_code 0; expect_err "1 items of alice forgotten"
+run "$seen" forget "$store" alice a "${policy[@]}"; expect_code 0; expect_err "1 item of alice forgotten"
 run "$seen" fresh "$store" alice "${policy[@]}" posts; expect_out $'a\nc'
 run "$seen" take "$store" alice -n 1 "${policy[@]}" posts; expect_out a
 for verb in "fresh $store alice" "forget $store alice a" "info $store --user alice"; do

@@ -72,13 +72,14 @@ run "$seen" uniq --secret-file key first; expect_failure "--secret-file goes wit
 mkfifo slow
 for signal in TERM HUP KILL; do
   for threads in 1 3; do
-    rm -f k out
+    rm -f k
+    begin out
     "$seen" uniq -q -j $threads --state k <slow >out &
     pid=$!
     exec 3>slow
     cat first >&3
     all_out() { cmp -s out first; }
-    expect; wait_for all_out || wrong "lines wait"
+    wait_for all_out
     kill -$signal $pid; wait $pid 2>/dev/null; code=$?
     exec 3>&-
     expect; [ $code -eq $((128 + $(kill -l $signal))) ] || wrong "the end by $signal"
@@ -86,7 +87,7 @@ for signal in TERM HUP KILL; do
     run "$seen" uniq --state k second
     expect; cmp -s .out fresh || wrong "after SIG$signal, -j $threads"
     if [ $signal = KILL ]; then
-      expect_err "k: was not closed last time: 1,000 keys recovered from its journal"
+      expect_err "k: was not closed last time: 1,000 changes recovered from its journal"
     else
       expect_silent
     fi
@@ -105,12 +106,13 @@ run "$seen" verify full; expect_code 0
 
 # ---- One at a time, and other mistakes --------------------------------------
 
+begin out
 "$seen" uniq -q --state s <slow >out &
 exec 3>slow
 echo new >&3
 wait_for test -s out
-run "$seen" uniq --state s first; expect_failure "s: another program is changing it"
-run "$seen" add s first; expect_failure "s: another program is changing it"
+run "$seen" uniq --wait 0 --state s first; expect_failure "s: another program is changing it"
+run "$seen" add --wait 0 s first; expect_failure "s: another program is changing it"
 echo new >one; run "$seen" check -c s one; expect_out 1
 exec 3>&-; wait
 run "$seen" uniq --state - first; expect_code 2

@@ -79,8 +79,8 @@ expect; [ "$(grep -c '"store": ' .out)" -eq 2 ] || wrong "two stores"
 run "$seen" info void; expect_code 0; expect_line 'users     0'; expect_line 'items     0; 0.0 a user, 0 at most'
 run "$seen" info --json void; expect_code 0; expect_json users 0
 run "$seen" info lmdb:none; expect_failure "lmdb:none: no such store"
-run "$seen" info .; expect_failure ".: no such store"
-mkdir dir; run "$seen" info dir; expect_failure "dir: no such store"
+run "$seen" info .; expect_failure ".: is a directory without a store in it"
+mkdir dir; run "$seen" info dir; expect_failure "dir: is a directory without a store in it"
 expect; [ -z "$(ls dir)" ] || wrong "info has left something"
 run bash -c "'$seen' info feed >/dev/full"; expect_code 2; expect_err "No space left"
 

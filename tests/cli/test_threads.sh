@@ -22,6 +22,7 @@ for threads in 1 2 3 8; do
   done
 done
 mkfifo gate
+begin .out
 cat lines gate lines | "$seen" uniq -j3 >.out 2>.err &
 wait_for test -s .out # it works, and waits for more
 for _ in 1 2 3 4 5; do kill -USR1 $!; sleep 0.02; done
@@ -41,6 +42,7 @@ for threads in 2 5; do
   run "$seen" uniq -j $threads --state state lines; expect; cmp -s .out wanted || wrong "uniq --state -j $threads"
   run "$seen" uniq -j $threads --state state lines; expect_out ''
 done
+begin .out
 (cat lines; sleep 5) | "$seen" uniq -j3 --state stopped >.out 2>.err &
 pid=$!
 wait_for cmp -s .out wanted

@@ -52,7 +52,7 @@ printf 'Abc\naBC\nabd\n' >cases
 run "$seen" uniq -i cases; expect_out $'Abc\nabd'
 printf '1\ta\tx\n2\ta\ty\n1\tb\tz\n' >table
 run "$seen" uniq -f 2 table; expect_out $'1\ta\tx\n1\tb\tz'; expect_silent
-run "$seen" uniq -f 2 -t , table; expect_code 0; expect_err "lines have none of the fields of -f, and count as one key: is -t"
+run "$seen" uniq -f 2 -t , table; expect_code 0; expect_err "3 of 3 lines have none of the fields of -f"; expect_err "is -t what separates them?"
 run "$seen" uniq -q -f 2 -t , table; expect_code 0; expect_silent
 run "$seen" uniq -f 1 table; expect_out $'1\ta\tx\n2\ta\ty'
 run "$seen" uniq -f 1,2 table; expect_out $'1\ta\tx\n2\ta\ty\n1\tb\tz'
@@ -65,9 +65,6 @@ printf 'a\na,\n' >missing
 run "$seen" uniq -f 1,2 -t , -c missing; expect_out 2
 printf 'a::b\nc::b\n' >long
 run "$seen" uniq -f 2 -t :: long; expect_out 'a::b'
-# Only letters of the fields are folded, not their lengths ('A' is 65).
-awk 'BEGIN { a = sprintf("%065d", 0); b = sprintf("%097d", 0); print a "," a; print b "," b }' >lengths
-run "$seen" uniq -i -f 1,2 -t , -c lengths; expect_out 2
 printf 'K::b\nk::B\n' >both
 run "$seen" uniq -i -f 1 -t :: both; expect_out 'K::b'
 printf '0aFF\n0Aff\n-\n00\n' >hex
@@ -136,7 +133,7 @@ run "$seen" uniq --wrong aba; expect_failure "unknown option --wrong"
 run "$seen" uniq -Z aba; expect_failure "unknown option -Z"
 run "$seen" uniq --json=yes aba; expect_failure "takes no value"
 run "$seen" uniq --hex --u64 aba; expect_failure "exclude each other"
-run "$seen" uniq --hex -i aba; expect_failure "neither -f nor -i"
+run "$seen" uniq --hex -i aba; expect_failure "leave out -i"
 for bad in 0 a 2-1 1,,2 - "," "1,"; do
   run "$seen" uniq -f "$bad" aba; expect_failure "expected fields"
 done
@@ -162,25 +159,26 @@ mkfifo slow
 "$seen" uniq --line-buffered <slow >fast &
 exec 3>slow
 printf 'first\nfirst\nsec' >&3
-for _ in $(seq 1 100); do [ -s fast ] && break; sleep 0.05; done
+wait_for test -s fast
 expect; [ "$(cat fast)" = first ] || wrong "a line waits although nothing more is ready"
 printf 'ond\n' >&3
-for _ in $(seq 1 100); do [ "$(wc -l <fast)" -eq 2 ] && break; sleep 0.05; done
+two_lines() { [ "$(wc -l <fast)" -eq 2 ]; }
+wait_for two_lines
 expect; [ "$(cat fast)" = $'first\nsecond' ] || wrong "a line in two pieces"
 exec 3>&-
 wait
 
 # SIGUSR1: one status line, even while waiting for input.
 for threads in 1 4; do
-rm -f status fast
+begin status fast
 "$seen" uniq -j $threads <slow >fast 2>status &
 pid=$!
 exec 3>slow
 printf 'x\ny\nx\n' >&3
-for _ in $(seq 1 100); do [ -s fast ] && break; sleep 0.05; done
+wait_for test -s fast
 kill -USR1 "$pid"
-for _ in $(seq 1 100); do [ -s status ] && break; sleep 0.05; done
-expect; grep -q '3 lines, 1 repeats' status || wrong "SIGUSR1 status: $(cat status)"
+wait_for test -s status
+expect; grep -q '3 lines, 1 repeated' status || wrong "SIGUSR1 status: $(cat status)"
 exec 3>&-
 wait
 done
@@ -209,7 +207,7 @@ run "$seen" uniq -c -p 1% -n 1000 distinct
 expect_err "1,000 were planned"; expect_err "new lines were lost; use a larger -n"
 run "$seen" uniq -c -p 1% -n 1000 --json distinct
 expect; grep -q '"expected_lost": null' .out || wrong "expected_lost of an overfull filter"
-run "$seen" uniq --stats aba; expect_err "3 lines, 2 unique, 1 repeats"
+run "$seen" uniq --stats aba; expect_err "3 lines, 2 unique, 1 repeat"
 run "$seen" uniq -c --json aba; expect_out "$(cat .out)"; expect
 grep -q '"unique": 2' .out || wrong "json"
 run "$seen" uniq --json -p 1% -n 100 aba; expect_err '"repeats": 1'; expect_out $'a\nb'

@@ -20,7 +20,7 @@ values=('' - -- 0 -1 1 nan inf 1e-300 1e300 9223372036854775808 1844674407370955
   0x10 %s%n%s "$long" $'\t' $'\n' $'\xff\xfe' /dev/null /dev/zero/x feed lmdb:feed lmdb: mem: mem:x
   redis:// feed/ ./feed 'feed feed' items=1 'items=1,items=1' 'ttl=90d,generations=64' fpp=1e-9 '=' ',' '=,=' items=99999999999
   victim kept batch none events)
-options=(-n -q -0 -i -f -t --hex --u64 --json --tail --at --also --policy --sync --secret-file --batch --ack --user
+options=(-n -q -0 -i -f -t --hex --u64 --crlf --json --tail --at --also --policy --sync --secret-file --batch --ack --user
   --nonsense -z --at= --policy= -n1 -n0 --)
 printf 'u\ti\nv\tj\nv\tj\n' >good
 printf 'u\n' >plain

@@ -16,22 +16,31 @@ echo "seed ${SEEN_TEST_SEED:-4711}"
 
 # A moment between 0 and 120 milliseconds.
 moment() { sleep "0.$(printf %03d $((RANDOM % 120)))"; }
-# whole FILE: its lines that have an end.
-whole() { head -n "$(wc -l <"$1")" "$1"; }
+# whole FILE: its lines that have an end; none, if it was never begun.
+whole() { [ ! -e "$1" ] || head -n "$(wc -l <"$1")" "$1"; }
 
-acknowledged=0 recovered=0
+acknowledged=0 recovered=0 copied=0
 "$seen" mark -q marks </dev/null
-: >all
+: >promised
 for round in $(seq 1 "$rounds"); do
   awk -v r="$round" 'BEGIN { srand(r); for (i = 0; i < 200000; i++)
     printf "user %d\tround %d event %d\n", int(rand() * rand() * 3000), r, i }' >events
+  begin ack
   "$seen" mark -q --ack --batch $((1 + RANDOM % 3 * 200)) marks <events >ack 2>/dev/null &
   pid=$!
   moment
   run bash -c "echo x | '$seen' fresh --tail marks 'user 1'"; expect_code 0
   if [ $((round % 10)) -eq 0 ]; then
+    # In a copy is all that had been acknowledged when it was begun: in this round
+    # and, as far as it was promised, in the one before.
+    wait_for test -s ack
+    n=$(whole ack | tail -n 1)
+    head -n "${n:-0}" events | cat promised - | sort -s -t$'\t' -k1,1 >owed
     run "$seen" backup -q marks "copy$round"; expect_code 0
+    run bash -c "'$seen' fresh 'copy$round' <owed"; expect_code 0
+    expect; [ -z "$out" ] || wrong "round $round: acknowledged, and not in the copy"
     run bash -c "echo x | '$seen' fresh 'copy$round' u"; expect_out x
+    copied=$((copied + $(wc -l <owed)))
     rm -rf "copy$round"
   fi
   kill -KILL $pid 2>/dev/null; wait $pid 2>/dev/null
@@ -39,9 +48,11 @@ for round in $(seq 1 "$rounds"); do
   n=${n:-0}
   acknowledged=$((acknowledged + n))
   head -n "$n" events | sort -s -t$'\t' -k1,1 >promised
-  # A reader of the journal finds them all ...
-  run bash -c "'$seen' fresh --tail marks <promised"; expect_code 0
-  expect; [ -z "$out" ] || wrong "round $round: acknowledged and lost, says a reader"
+  # A reader finds them all, in the journal if need be, asked for it or not ...
+  for tail in '' --tail; do
+    run bash -c "'$seen' fresh $tail marks <promised"; expect_code 0
+    expect; [ -z "$out" ] || wrong "round $round: acknowledged and lost, says a reader"
+  done
   # ... and so does whoever comes after the next writer.
   if [ $((round % 2)) -eq 0 ]; then
     run "$seen" mark marks u "round $round"; expect_code 0
@@ -51,6 +62,7 @@ for round in $(seq 1 "$rounds"); do
   fi
 done
 expect; [ "$acknowledged" -gt 0 ] && [ "$recovered" -gt 0 ] || wrong "no round was interrupted on the way"
+expect; [ "$rounds" -lt 10 ] || [ "$copied" -gt 0 ] || wrong "copies were asked for nothing"
 run "$seen" sweep -q marks; expect_code 0
 run "$seen" info marks; expect_code 0
 
@@ -59,6 +71,7 @@ for u in $(seq 2000); do for i in $(seq 30); do printf 'user %s\titem %s\n' "$u"
 : >shown
 kills=$((rounds / 5 + 1))
 for round in $(seq 1 $kills); do
+  begin printed
   "$seen" take -q -n 1 takes <candidates >printed 2>/dev/null &
   pid=$!
   moment

@@ -54,7 +54,7 @@ pid=$!
 exec 3>slow
 seq 200001 201000 >&3; seq 201000 201000 >last
 wait_for "$seen" check -q blocked last
-run "$seen" verify blocked; expect_code 0; expect_out "blocked: good, with a journal of 1,000 keys"
+run "$seen" verify blocked; expect_code 0; expect_out "blocked: good, with a journal of 1,000 changes"
 kill -KILL $pid; wait $pid 2>/dev/null; exec 3>&-
 run "$seen" verify --json blocked; expect_json journal true; expect_json journal_keys 1000
 # Damage in the middle of the journal is no torn tail.
@@ -64,7 +64,7 @@ run "$seen" verify blocked; expect_code 2; expect; [[ $out == 'blocked: BAD: jou
 run "$seen" check blocked last; expect_code 2
 run "$seen" add blocked last; expect_code 2
 flip "$journal" 300
-run "$seen" add blocked last; expect_code 0; expect_err "1,000 keys recovered"
+run "$seen" add blocked last; expect_code 0; expect_err "1,000 changes recovered"
 run "$seen" verify blocked; expect_out "blocked: good"
 run "$seen" verify --help; expect_code 0
 

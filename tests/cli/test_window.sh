@@ -48,6 +48,20 @@ run "$seen" check -c hour.seen later keys; expect_out 1200
 run "$seen" build --window 1s -o none - </dev/null; expect_failure "-n"
 run "$seen" merge -o none time.seen time.seen; expect_code 2
 
+# More keys than the plan within the time, or as many at once: nobody would notice but for a warning.
+seq 10001 20000 >burst
+crowded="keys came faster than its window was planned for, 1,000 evenly over its time: the rate has risen from"
+run "$seen" build -q --window 1h -n 1000 -o crowd.seen burst; expect_err "warning: crowd.seen: $crowded"; expect_err "with a larger -n, or for bursts with --last"
+run "$seen" build --window 1h -n 1000 --json -o crowd.seen burst; expect_silent; expect; jq -e '.warnings | length == 1' .out >.jq || wrong "warnings in JSON"
+run "$seen" add -q --window 1h -n 1000 crowd2.seen burst; expect_err "warning: crowd2.seen: $crowded"
+run "$seen" add -q crowd2.seen newest; expect_err "warning: crowd2.seen: $crowded"
+run "$seen" add -q --window 1h -n 1000 crowd3.seen newest; expect_silent
+run bash -c "'$seen' uniq -q --state crowd3.seen burst >/dev/null"; expect_err "warning: crowd3.seen: $crowded"
+run bash -c "'$seen' uniq --json --state crowd3.seen later 2>&1 >/dev/null"; expect; jq -e '.expected_lost == null and (.warnings | length == 1)' .out >.jq || wrong "a loss that nobody knows"
+run "$seen" build -q --window 1h -n 40000 -o room.seen burst; expect_silent
+run "$seen" build -q --window 1h -n 10000 -o at-once.seen burst; expect_err "warning: at-once.seen: keys came faster"
+run "$seen" build -q --window 1h -n 1000 --last 1000 -o both.seen burst; expect_silent
+
 # A state forgets, too: at the clock, and by count without a complaint.
 run "$seen" add -q --window 1s -n 1000 state.seen newest; expect_code 0
 sleep 2

@@ -11,6 +11,7 @@
 
 #include "seen_users.h"
 
+#include "helpers/clock.h"
 #include "helpers/memory.h"
 #include "helpers/scratch.h"
 #include "helpers/users_model.h"
@@ -222,6 +223,7 @@ int main(void)
         cmocka_unit_test(on_disk),
     };
     test_announce("fault_users_alloc");
+    test_clock_install(); /* which the model sets */
     return cmocka_run_group_tests_name("fault_users_alloc", tests, set_up,
                                        test_scratch_end);
 }

@@ -11,6 +11,8 @@
  * (helpers/users_model.h), so nothing is lost and nothing was done twice; what
  * recovery has shown lasts, also if the power fails again.
  */
+#define _POSIX_C_SOURCE 200809L /* local.h: pthread_rwlock_t */
+
 #include "seen_users.h"
 
 #include "helpers/sim_os.h"
@@ -38,13 +40,14 @@ static struct {
     seen_users *users;
     struct test_rng rng;
     const char *call; /* where it was cut */
-    uint64_t states, kills, twice, recovered, torn, changes;
+    uint64_t states, kills, twice, recovered, torn, changes, unmade;
 } run;
 
 static void enter(const struct world *w)
 {
     sim_install(w->disk);
     sim_shelf_install(w->shelf);
+    model_enter(&w->model);
 }
 
 /* Small limits: a checkpoint every few changes. */
@@ -98,13 +101,18 @@ static void use_what_is_left(struct world *w)
     seen_users *u;
     seen_store_report r;
     seen_status status = open_users(&u, SEEN_STORE_READ, true, false, NULL, &r);
-    if (!w->made && status == SEEN_ABSENT) return;
-    explain(status, &r);
-    model_check(&w->model, u, false);
-    seen_users_close(u);
+    bool unmade = !w->made && status == SEEN_ABSENT;
+    if (!unmade) {
+        explain(status, &r);
+        model_check(&w->model, u, false);
+        seen_users_close(u);
+    }
 
-    status = open_users(&u, SEEN_STORE_DURABLE, false, false, NULL, &r);
+    /* One that was never finished can be made, whatever was left of it. */
+    status = open_users(&u, SEEN_STORE_DURABLE, false, unmade,
+                        unmade ? &model_policies[w->model.policy] : NULL, &r);
     explain(status, &r);
+    run.unmade += unmade;
     run.recovered += r.recovered_frames;
     run.torn += r.torn_bytes > 0;
     w->made = w->model.durable = true;
@@ -244,12 +252,13 @@ static void no_power_cut_loses_or_repeats_anything(void **state)
     }
     test_tried(run.states, "states");
     print_message(
-        "%llu of them kills, %llu cut twice; %llu changes, %llu frames "
-        "recovered, %llu torn tails\n",
+        "%llu of them kills, %llu cut twice, %llu while it was made; %llu "
+        "changes, %llu frames recovered, %llu torn tails\n",
         (unsigned long long)run.kills, (unsigned long long)run.twice,
-        (unsigned long long)run.changes, (unsigned long long)run.recovered,
-        (unsigned long long)run.torn);
+        (unsigned long long)run.unmade, (unsigned long long)run.changes,
+        (unsigned long long)run.recovered, (unsigned long long)run.torn);
     assert_true(run.recovered > 0 && run.torn > 0 && run.twice > 0);
+    assert_true(run.unmade > 0);
 }
 
 /* ---- Readers meanwhile -------------------------------------------------- */
@@ -325,11 +334,115 @@ static void a_reader_sees_all_that_was_acknowledged(void **state)
     assert_true(meetings > 100);
 }
 
+/* ---- A reader that stays ------------------------------------------------ */
+
+static uint64_t looks, dead_looks;
+
+/* The latest of the records that a user has had which a reader sees. */
+static size_t age_of(seen_users *reader, size_t user)
+{
+    const struct model_user *u = &run.w.model.user[user];
+    uint8_t record[MODEL_RECORD];
+    size_t len = 0, i = u->n;
+    seen_status status = seen_users_record(reader, model_name(user), record,
+                                           sizeof record, &len);
+    if (status == SEEN_ABSENT) len = 0;
+    assert_true(status == SEEN_OK || status == SEEN_ABSENT);
+    while (i-- > 0)
+        if (u->at[i].len == len && memcmp(u->at[i].bytes, record, len) == 0)
+            return i;
+    fail_msg("user %zu never had this record of %zu bytes", user, len);
+    return 0;
+}
+
+/* Whatever has become of the writer: after a second, a reader knows all that one
+ * who died had done, and it never knows less than before. */
+static void look_again(seen_users *reader, size_t before[MODEL_USERS])
+{
+    model_pass(&run.w.model, 1000);
+    for (size_t i = 0; i < MODEL_USERS; i++) {
+        size_t now = age_of(reader, i);
+        assert_true(now >= before[i]);
+        if (!run.users) assert_int_equal(now, run.w.model.user[i].n - 1);
+        before[i] = now;
+    }
+    looks++;
+    dead_looks += !run.users;
+}
+
+/* The writer is gone, and what it wrote is there; as seen_users_close() of one
+ * that has failed. */
+static void writer_dies(void)
+{
+    struct seen_local *l = (struct seen_local *)run.users;
+    seen_local_fail(l, SEEN_IO, "killed", "");
+    seen_users_close(run.users);
+    run.users = NULL;
+}
+
+static void a_life_with(seen_users *reader, size_t known[MODEL_USERS],
+                        struct test_rng *r)
+{
+    seen_store_report report;
+    explain(open_users(&run.users, SEEN_STORE_DURABLE, false, true,
+                       &model_policies[0], &report),
+            &report);
+    for (unsigned i = 0; i < 12; i++) {
+        size_t user = test_below(r, MODEL_USERS);
+        if (reader && test_below(r, 3) == 0) look_again(reader, known);
+        assert_int_equal(model_mark(&run.w.model, run.users, user), SEEN_OK);
+        if (test_below(r, 8) == 0)
+            assert_int_equal(seen_users_sync(run.users), SEEN_OK);
+    }
+    if (test_below(r, 3)) {
+        writer_dies();
+    } else {
+        assert_int_equal(seen_users_close(run.users), SEEN_OK);
+        run.users = NULL;
+    }
+    if (reader) look_again(reader, known);
+}
+
+static void one_long_reader(uint64_t seed)
+{
+    struct test_rng r = test_rng(seed);
+    size_t known[MODEL_USERS] = {0};
+    seen_users *reader;
+    seen_store_report report;
+    run.rng = r;
+    run.call = "nothing";
+    run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
+    model_new(&run.w.model, test_rng(seed), false); /* keeps all records */
+    sim_mkdir(run.w.disk, "/d");
+    enter(&run.w);
+    a_life_with(NULL, NULL, &r);
+    explain(open_users(&reader, SEEN_STORE_READ, false, false, NULL, &report),
+            &report);
+    look_again(reader, known);
+    for (int life = 0; life < 5; life++)
+        a_life_with(reader, known, &r);
+    seen_users_close(reader);
+    model_free(&run.w.model);
+    leave(&run.w);
+    sim_uninstall();
+}
+
+static void a_reader_that_stays_misses_nothing_of_the_dead(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed(), end = seed + 20 * test_scale();
+    for (; seed < end; seed++)
+        one_long_reader(seed);
+    test_tried(looks, "looks");
+    assert_true(dead_looks > 100 && looks > 2 * dead_looks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_power_cut_loses_or_repeats_anything),
         cmocka_unit_test(a_reader_sees_all_that_was_acknowledged),
+        cmocka_unit_test(a_reader_that_stays_misses_nothing_of_the_dead),
     };
     test_announce("fault_users_power");
     return cmocka_run_group_tests_name("fault_users_power", tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * order: the same bytes cut into keys of a few bytes and added one by one give
  * lists that are well formed, too.
  */
+#include "memory.h"
 #include "seen_allowlist.h"
 
 #include <stdlib.h>
@@ -56,7 +57,9 @@ static bool take_out(void *ctx, const void *key, size_t len)
 static void load(const uint8_t *data, size_t len)
 {
     seen_allowlist *list = NULL, *copy = NULL;
+    fuzz_memory_begin();
     seen_status status = seen_allowlist_load(&list, data, len, NULL);
+    fuzz_memory_within(len);
     must(status == SEEN_OK || status == SEEN_CORRUPT);
     if (status != SEEN_OK) return;
     question(list);

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,8 +91,12 @@ static void save_again(const seen_bitmap *b, const uint8_t *data, size_t len)
 static void try_bytes(const uint8_t *data, size_t len)
 {
     seen_bitmap *b = NULL, *v = NULL;
+    fuzz_memory_begin();
     seen_status loaded = seen_bitmap_load(&b, data, len, NULL);
+    fuzz_memory_within(len);
+    fuzz_memory_begin();
     seen_status viewed = seen_bitmap_view(&v, data, len);
+    fuzz_memory_within(len);
     must(seen_bitmap_verify(data, len) == loaded);
     must(loaded != SEEN_OK || viewed == SEEN_OK);
     if (viewed == SEEN_OK) {

@@ -5,9 +5,14 @@
  * the caller would give; the rest is the filter. Any bytes: an error, or a filter
  * that answers every question, takes keys or says that it does not, and can be
  * exported; and what was exported is read again and gives the same answers. A
- * view says what a copy says.
+ * view says what a copy says. It takes no more memory than seen.h says.
+ *
+ * Some callers set a limit and some do not: then a header may ask for a next link
+ * that is larger than any input, and what has grown so far is left alone.
  */
 #include "seen.h"
+
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +40,15 @@ static const seen_spec specs[] = {
     {.limit = LIMIT, .items = UINT64_MAX, .fpp = 1e-300},
     {.limit = LIMIT, .items = 3, .fpp = -7},
     {.limit = LIMIT, .bits = UINT64_MAX, .hashes = UINT32_MAX},
+    {.limit = 1},
+    {.limit = 5000, .bits = 1000, .hashes = 7},
+    {0},
+    {.bits = 1000, .hashes = 7},
+    {.bits = 1 << 20, .hashes = 14},
+    {.items = 100, .fpp = 0.01},
+    {.hashes = 255},
+    {.items = UINT64_MAX, .fpp = 1e-300},
+    {.bits = UINT64_MAX, .hashes = UINT32_MAX},
 };
 
 #define SPECS (sizeof specs / sizeof *specs)
@@ -64,6 +78,7 @@ static void ask(const seen_filter *f, const seen_key keys[ASKED],
 {
     seen_info info;
     seen_info_of(f, &info);
+    must(info.fpp_now >= 0 && info.fpp_now <= 1);
     seen_maybe_many(f, keys, ASKED, answers);
     for (size_t i = 0; i < ASKED; i++) {
         must(seen_maybe(f, keys[i].data, keys[i].len) == answers[i]);
@@ -89,15 +104,29 @@ static void must_come_back(const seen_filter *f, const char *dialect,
     seen_free(again);
 }
 
+static bool too_large(const seen_filter *f)
+{
+    seen_info info;
+    seen_info_of(f, &info);
+    return info.bytes > 4 * LIMIT;
+}
+
 static void change(seen_filter *f, const char *dialect, const seen_spec *spec,
                    const seen_key keys[ASKED])
 {
     seen_filter *copy = NULL;
     bool before;
     must(seen_copy(&copy, f, NULL) == SEEN_OK && seen_equal(copy, f));
-    for (size_t i = 0; i < ASKED; i++)
+    for (size_t i = 0; i < ASKED; i++) {
         if (seen_visit(copy, keys[i].data, keys[i].len, &before) == SEEN_OK)
             must(seen_maybe(copy, keys[i].data, keys[i].len));
+        if (too_large(copy)) break;
+    }
+    if (too_large(copy)) {
+        must(!spec->limit);
+        seen_free(copy);
+        return;
+    }
     must_come_back(copy, dialect, spec, keys);
     seen_merge(copy, f, SEEN_UNION);
     seen_merge(copy, f, SEEN_INTERSECTION);
@@ -109,6 +138,12 @@ static void change(seen_filter *f, const char *dialect, const seen_spec *spec,
     seen_add_many(copy, keys, ASKED, NULL);
     must_come_back(copy, dialect, spec, keys);
     seen_free(copy);
+}
+
+/* What the caller names is as good as given: bits that no byte says. */
+static uint64_t spec_bytes(const seen_spec *spec)
+{
+    return spec->bits <= 8 * LIMIT ? spec->bits / 8 : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -128,7 +163,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     seen_sniff(bytes, rest, names, 4);
     seen_filter *f = NULL, *view = NULL;
     bool a[ASKED], b[ASKED];
+    fuzz_memory_begin();
     seen_status s = seen_import(&f, dialect, spec, bytes, rest);
+    fuzz_memory_within(rest + spec_bytes(spec));
     must((s == SEEN_OK) == !seen_import_problem(dialect, spec, bytes, rest));
     if (s == SEEN_OK) {
         ask(f, keys, a);

@@ -6,12 +6,16 @@
  * something that can be saved and loaded, whatever is done to it. Checksums stop
  * nearly every random input, so each is tried three times: as it is, with the
  * header's checksum made right, and with the lengths and all checksums made
- * right, to reach what the kinds themselves look at.
+ * right, to reach what the kinds themselves look at: with one header, with two as
+ * files have them, with a secret and with one that is kept apart.
+ *
+ * And it takes no more memory than seen.h says.
  */
 #include "seen.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +24,16 @@
 #define CRC_AT   252
 #define BLOCK    65536
 #define LINE     64
+#define STRIDE   512 /* from one header to the other, where there are two */
 #define TWO_MORE 768 /* bytes, for a second header */
-#define ASKED    12
-#define GROWING  (1 << 20) /* as many items more take no time */
+
+/* Flags of a header. */
+#define KEYED     1
+#define APART     2
+#define TWO       4
+#define JOURNALED 8
+#define ASKED     12
+#define GROWING   (1 << 20) /* as many items more take no time */
 
 static void must(bool fact)
 {
@@ -46,6 +57,7 @@ static void question(const seen_filter *f, const seen_hash h[ASKED])
 {
     seen_info info;
     seen_info_of(f, &info);
+    must(info.fpp_now >= 0 && info.fpp_now <= 1);
     bool answers[ASKED];
     seen_maybe_many_hashed(f, h, ASKED, answers);
     for (size_t i = 0; i < ASKED; i++) {
@@ -57,21 +69,29 @@ static void question(const seen_filter *f, const seen_hash h[ASKED])
     seen_equal(f, f); /* of bytes nobody looked at: either answer */
 }
 
-static uint8_t *save(const seen_filter *f, size_t *len)
+static uint8_t *save_with(const seen_filter *f, uint32_t flags, size_t *len)
 {
-    must(seen_save(f, 0, NULL, 0, len) == SEEN_SHORT);
+    must(seen_save(f, flags, NULL, 0, len) == SEEN_SHORT);
     uint8_t *bytes = malloc(*len);
-    must(bytes && seen_save(f, 0, bytes, *len, len) == SEEN_OK);
+    must(bytes && seen_save(f, flags, bytes, *len, len) == SEEN_OK);
     return bytes;
 }
 
+static uint8_t *save(const seen_filter *f, size_t *len)
+{
+    return save_with(f, 0, len);
+}
+
 /* The same bytes, but for a second header: saving does not write one. */
-static void save_again(const seen_filter *f, const uint8_t *data, size_t len)
+static void save_again(const seen_filter *f, const uint8_t *data, size_t len,
+                       bool apart)
 {
     size_t again;
-    uint8_t *bytes = save(f, &again);
+    uint8_t *bytes = save_with(f, apart ? SEEN_SECRET_APART : 0, &again);
     must(again == len || again + TWO_MORE == len);
-    must(again != len || memcmp(bytes, data, len) == 0);
+    size_t from = len - again; /* 0, or what two headers are longer */
+    must(from || memcmp(bytes, data, HEADER) == 0);
+    must(memcmp(bytes + HEADER, data + HEADER + from, again - HEADER) == 0);
     free(bytes);
 }
 
@@ -154,12 +174,18 @@ static void try_view(seen_filter *v, const seen_hash h[ASKED])
     seen_free(copy);
 }
 
-static void try_bytes(const uint8_t *data, size_t len)
+/* secret: NULL, or the one that is kept apart. */
+static void try_bytes(const uint8_t *data, size_t len, const uint8_t *secret)
 {
     static const uint8_t other[16] = "another secret";
     seen_filter *f = NULL, *v = NULL;
-    seen_status loaded = seen_load(&f, data, len, NULL, NULL);
-    seen_status viewed = seen_view(&v, data, len, NULL);
+    if (secret) must(seen_load(&f, data, len, NULL, NULL) != SEEN_OK);
+    fuzz_memory_begin();
+    seen_status loaded = seen_load(&f, data, len, secret, NULL);
+    fuzz_memory_within(len);
+    fuzz_memory_begin();
+    seen_status viewed = seen_view(&v, data, len, secret);
+    fuzz_memory_within(len);
     must(loaded != SEEN_OK || viewed == SEEN_OK);
     must(loaded != SEEN_OK || seen_verify(data, len) == SEEN_OK);
     if (viewed == SEEN_OK) {
@@ -169,7 +195,7 @@ static void try_bytes(const uint8_t *data, size_t len)
         if (loaded == SEEN_OK) {
             question(f, h);
             must(seen_equal(f, v) && seen_equal(v, f));
-            save_again(f, data, len);
+            save_again(f, data, len, secret != NULL);
             change(f, v, h);
         }
     }
@@ -192,16 +218,22 @@ static size_t blocks_for(size_t payload)
     return (payload + BLOCK - 1) / BLOCK;
 }
 
-/* `extra`: state and list. */
-static size_t offset_for(size_t payload, size_t extra)
+static size_t headers_of(const uint8_t *p)
 {
-    return (HEADER + 4 * blocks_for(payload) + extra + LINE - 1) / LINE * LINE;
+    return p[12] & TWO ? HEADER + TWO_MORE : HEADER;
+}
+
+/* `extra`: state and list. */
+static size_t offset_for(const uint8_t *p, size_t payload, size_t extra)
+{
+    size_t head = headers_of(p) + 4 * blocks_for(payload) + extra;
+    return (head + LINE - 1) / LINE * LINE;
 }
 
 static void fix_sums(uint8_t *p, size_t offset, size_t payload, size_t extra)
 {
     const size_t blocks = blocks_for(payload);
-    uint8_t *table = p + HEADER;
+    uint8_t *table = p + headers_of(p);
     for (size_t i = 0; i < blocks; i++) {
         size_t left = payload - i * BLOCK;
         seen_put_le32(table + 4 * i, seen_crc32c(0, p + offset + i * BLOCK,
@@ -212,13 +244,23 @@ static void fix_sums(uint8_t *p, size_t offset, size_t payload, size_t extra)
     fix_header(p);
 }
 
-/* Which hash a kind and the flags want; no secret but the one in the file. */
+/* Flags that go together: a secret is kept apart if there is one, and only a
+ * file of two headers has a journal. */
+static void fix_flags(uint8_t *p)
+{
+    if (seen_get_le16(p + 10) == SEEN_BITMAP) p[12] &= TWO | JOURNALED;
+    if (!(p[12] & KEYED)) p[12] &= TWO | JOURNALED;
+    if (!(p[12] & TWO)) p[12] &= KEYED | APART;
+    p[12] &= KEYED | APART | TWO | JOURNALED;
+    memset(p + 13, 0, 3);
+}
+
+/* Which hash a kind and the flags want. */
 static void fix_hash(uint8_t *p)
 {
     const uint16_t bitmap = SEEN_BITMAP;
     uint16_t kind = seen_get_le16(p + 10);
-    p[12] &= kind == bitmap ? 0 : 1;
-    bool keyed = p[12];
+    bool keyed = p[12] & KEYED;
     p[48] = kind == bitmap ? 4 : keyed ? 3 : 1 + (p[48] & 1);
     p[49] = 0;
     if (!keyed) memset(p + (kind == bitmap ? 64 : 72), 0, 8);
@@ -228,20 +270,43 @@ static void fix_hash(uint8_t *p)
 
 /* A keyed header needs the check of its secret: what a filter of that secret
  * has. */
-static void fix_check(uint8_t *p)
+static void fix_check(uint8_t *p, const uint8_t *secret)
 {
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_BLOOM,
                       .items = 1,
                       .fpp = 0.5,
                       .flags = SEEN_KEYED,
-                      .key = p + 64};
+                      .key = secret};
     must(seen_new(&f, &spec) == SEEN_OK);
     size_t len;
     uint8_t *bytes = save(f, &len);
     memcpy(p + 80, bytes + 80, 8);
     free(bytes);
     seen_free(f);
+}
+
+static const uint8_t kept_apart[16] = "it is not there";
+
+static void fix_secret(uint8_t *p)
+{
+    if (p[12] & APART) memset(p + 64, 0, 16);
+    if (p[12] & KEYED) fix_check(p, p[12] & APART ? kept_apart : p + 64);
+}
+
+/* The other header: as the first, later or not, damaged or not, or the first is;
+ * the fuzzer's number `how` chooses. Between them is nothing. */
+static void put_second(uint8_t *p, uint8_t how)
+{
+    uint8_t *second = p + STRIDE;
+    memset(p + HEADER, 0, TWO_MORE);
+    memcpy(second, p, HEADER);
+    if (how & 1) second[128]++; /* its epoch */
+    if (how & 2) second[136] ^= how;
+    if (how & 4) second[56] ^= how; /* its items */
+    fix_header(second);
+    if (how & 8) second[how >> 4]++;
+    if ((how & 24) == 16) p[how >> 4]++;
 }
 
 /* How long state and list are, if the fuzzer wants a list at all. */
@@ -260,26 +325,31 @@ static size_t fix_extra(uint8_t *p)
  * the fuzzer's. */
 static void fix_everything(uint8_t *p, size_t len)
 {
+    const uint8_t how = p[CRC_AT];
+    fix_flags(p);
     const size_t extra = fix_extra(p);
     size_t payload = (len - HEADER) / LINE * LINE;
-    while (payload > 0 && offset_for(payload, extra) + payload > len)
+    while (payload > 0 && offset_for(p, payload, extra) + payload > len)
         payload -= LINE;
     if (payload == 0) return;
-    const size_t offset = offset_for(payload, extra);
-    const size_t end = HEADER + 4 * blocks_for(payload) + extra;
+    const size_t offset = offset_for(p, payload, extra);
+    const size_t end = headers_of(p) + 4 * blocks_for(payload) + extra;
 
     memcpy(p, "\x89SEEN\r\n\x1a\x01\0", 10);
-    memset(p + 13, 0, 3);
     fix_hash(p);
-    if (p[12]) fix_check(p);
+    fix_secret(p);
     if (p[39] > 0x3f) p[39] = 0; /* the rate, 0 to 1 */
     seen_put_le32(p + 52, BLOCK);
     seen_put_le64(p + 88, offset);
     seen_put_le64(p + 96, payload);
-    memset(p + 120, 0, CRC_AT - 120);
+    if (!(p[12] & TWO)) memset(p + 120, 0, 24); /* history */
+    if (seen_get_le16(p + 10) == SEEN_BITMAP) p[144] = 0;
+    p[144] %= SEEN_KEYS_UTF16 + 1; /* how keys were made */
+    memset(p + 145, 0, CRC_AT - 145);
     memset(p + end, 0, offset - end);
     fix_sums(p, offset, payload, extra);
-    try_bytes(p, offset + payload);
+    if (p[12] & TWO) put_second(p, how);
+    try_bytes(p, offset + payload, p[12] & APART ? kept_apart : NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -291,10 +361,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         aligned_alloc(LINE, len ? (len + LINE - 1) / LINE * LINE : LINE);
     must(copy != NULL);
     if (len) memcpy(copy, data, len);
-    try_bytes(copy, len);
+    try_bytes(copy, len, NULL);
     if (len >= HEADER) {
+        uint8_t how = copy[CRC_AT];
         fix_header(copy);
-        try_bytes(copy, len);
+        try_bytes(copy, len, NULL);
+        copy[CRC_AT] = how;
         fix_everything(copy, len);
     }
     free(copy);

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "memory.h"
 #include "users/local.h"
 
 #include <errno.h>
@@ -31,7 +32,9 @@
 
 #define SEGMENT 64
 #define FRAME   40
-#define MOST    65536 /* bytes of a segment */
+#define MOST    65536     /* bytes of a segment */
+#define FIXED   (1 << 20) /* bytes that a store may take, counted eightfold */
+#define SALT    0x5a17
 
 static void must(bool fact)
 {
@@ -51,6 +54,12 @@ static struct {
 
 /* ---- A disk with one file; what is written is lost ---------------------- */
 
+static ssize_t fake_get_random(void *buf, size_t len)
+{
+    memset(buf, 0x5a, len);
+    return (ssize_t)len;
+}
+
 static int fake_open(const char *path, int flags, mode_t mode)
 {
     (void)mode;
@@ -66,6 +75,25 @@ static int fake_fd(int fd)
     return 0;
 }
 
+static int fake_resolve(const char *path, char *buf, size_t cap)
+{
+    must(strlen(path) < cap);
+    strcpy(buf, path);
+    return 0;
+}
+
+static int fake_chmod(int fd, mode_t mode)
+{
+    (void)mode;
+    return fake_fd(fd);
+}
+
+static int fake_rename(const char *from, const char *to)
+{
+    (void)from, (void)to;
+    return 0;
+}
+
 static int fake_stat(const char *path, struct seen_stat *out)
 {
     (void)path;
@@ -75,8 +103,10 @@ static int fake_stat(const char *path, struct seen_stat *out)
 
 static int fake_fstat(int fd, struct seen_stat *out)
 {
-    must(fd == 10);
-    *out = (struct seen_stat){.size = disk.segment_len, .regular = true};
+    fake_fd(fd);
+    *out = (struct seen_stat){.directory = true};
+    if (fd == 10)
+        *out = (struct seen_stat){.size = disk.segment_len, .regular = true};
     return 0;
 }
 
@@ -117,8 +147,17 @@ static int fake_list(const char *dir, bool (*each)(void *, const char *),
     return 0;
 }
 
-static const struct seen_os fake = {.open = fake_open,
+static uint64_t fake_time(void)
+{
+    return 1000000;
+}
+
+static const struct seen_os fake = {.get_random = fake_get_random,
+                                    .open = fake_open,
                                     .close = fake_fd,
+                                    .resolve = fake_resolve,
+                                    .chmod = fake_chmod,
+                                    .rename = fake_rename,
                                     .stat = fake_stat,
                                     .fstat = fake_fstat,
                                     .pread = fake_pread,
@@ -127,6 +166,9 @@ static const struct seen_os fake = {.open = fake_open,
                                     .datasync = fake_fd,
                                     .sync = fake_fd,
                                     .lock = fake_fd,
+                                    .lock_shared = fake_fd,
+                                    .clock = fake_time,
+                                    .ticks = fake_time,
                                     .unlink = fake_unlink,
                                     .list = fake_list};
 
@@ -278,7 +320,7 @@ static void make_meta(struct input *in, unsigned flags)
     size_t n = in->left < SEEN_META_SIZE ? in->left : SEEN_META_SIZE;
     memcpy(disk.meta, cut(in, n), n);
     if (!(flags & RIGHT_META)) return;
-    memcpy(disk.meta, "\x89SEUS\r\n\x1a\x01\0\0\0", 12);
+    memcpy(disk.meta, "\x89SEUS\r\n\x1a\x02\0\0\0", 12);
     seen_put_le32(disk.meta + 124, seen_crc32c(0, disk.meta, 124));
 }
 
@@ -290,10 +332,11 @@ static void make_segment(struct input *in)
     snprintf(disk.name, sizeof disk.name, "seen.journal-%016llx",
              (unsigned long long)sequence);
     memset(p, 0, sizeof disk.segment);
-    memcpy(p, "\x89SEJL\r\n\x1a\x01\0\0\0", 12);
+    memcpy(p, "\x89SEJL\r\n\x1a\x02\0\0\0", 12);
     memcpy(p + 16, disk.meta + 16, 8);
     seen_put_le64(p + 24, 1);
     seen_put_le64(p + 32, sequence);
+    seen_put_le64(p + 40, SALT);
     seen_put_le32(p + 60, seen_crc32c(0, p, 60));
     size_t at = SEGMENT;
     for (; in->left > 3; sequence++) {
@@ -306,7 +349,7 @@ static void make_segment(struct input *in)
         memcpy(f + FRAME, cut(in, len), len);
         seen_put_le32(f, (uint32_t)len);
         seen_put_le64(f + 8, sequence);
-        seen_put_le64(f + 16, 1);
+        seen_put_le64(f + 16, SALT);
         seen_put_le32(f + 32, head[0] % 4);
         uint32_t crc = seen_crc32c(0, f, 4);
         seen_put_le32(f + 4, seen_crc32c(crc, f + 8, FRAME - 8 + len));
@@ -406,7 +449,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                             .checkpoint_bytes = 2000};
     seen_users *u;
     seen_store_report r = {0};
+    fuzz_memory_begin();
     seen_status status = seen_local_open(&u, "/d", &fake_shelf, true, &o, &r);
+    fuzz_memory_within(len + FIXED);
     if (status != SEEN_OK) return 0;
     u->writable = writes;
     ask(u, (seen_key){"a", 1});

@@ -1,6 +1,7 @@
-/* fault_os.c - see fault_os.h: twenty-one wrappers that ask before they call. */
+/* fault_os.c - see fault_os.h: wrappers that ask before they call. */
 #include "helpers/fault_os.h"
 
+#include "helpers/clock.h"
 #include "helpers/harness.h"
 #include "store/os.h"
 
@@ -43,6 +44,11 @@ static int os_close(int fd)
     return allowed("close", NULL) ? status : -1;
 }
 
+static int os_resolve(const char *path, char *buf, size_t cap)
+{
+    return allowed("resolve", NULL) ? real->resolve(path, buf, cap) : -1;
+}
+
 static int os_stat(const char *path, struct seen_stat *out)
 {
     return allowed("stat", NULL) ? real->stat(path, out) : -1;
@@ -83,9 +89,19 @@ static int os_chmod(int fd, mode_t mode)
     return allowed("chmod", NULL) ? real->chmod(fd, mode) : -1;
 }
 
+static int os_chown(int fd, uint32_t user, uint32_t group)
+{
+    return allowed("chown", NULL) ? real->chown(fd, user, group) : -1;
+}
+
 static int os_allocate(int fd, uint64_t len)
 {
     return allowed("allocate", NULL) ? real->allocate(fd, len) : -1;
+}
+
+static int os_space(int fd, uint64_t *bytes)
+{
+    return allowed("space", NULL) ? real->space(fd, bytes) : -1;
 }
 
 static int os_datasync(int fd)
@@ -113,9 +129,24 @@ static int os_mkdir(const char *path, mode_t mode)
     return allowed("mkdir", NULL) ? real->mkdir(path, mode) : -1;
 }
 
+static int os_rmdir(const char *path)
+{
+    return allowed("rmdir", NULL) ? real->rmdir(path) : -1;
+}
+
 static int os_lock(int fd)
 {
     return allowed("lock", NULL) ? real->lock(fd) : -1;
+}
+
+static int os_lock_shared(int fd)
+{
+    return allowed("lock_shared", NULL) ? real->lock_shared(fd) : -1;
+}
+
+static uint32_t os_user(void)
+{
+    return real->user();
 }
 
 static int os_list(const char *dir, bool (*each)(void *ctx, const char *name),
@@ -148,6 +179,7 @@ static const struct seen_os faulty = {
     .get_random = os_get_random,
     .open = os_open,
     .close = os_close,
+    .resolve = os_resolve,
     .stat = os_stat,
     .fstat = os_fstat,
     .read = os_read,
@@ -156,13 +188,20 @@ static const struct seen_os faulty = {
     .pwrite = os_pwrite,
     .truncate = os_truncate,
     .chmod = os_chmod,
+    .chown = os_chown,
     .allocate = os_allocate,
+    .space = os_space,
     .datasync = os_datasync,
     .sync = os_sync,
     .rename = os_rename,
     .unlink = os_unlink,
     .mkdir = os_mkdir,
+    .rmdir = os_rmdir,
     .lock = os_lock,
+    .lock_shared = os_lock_shared,
+    .user = os_user,
+    .clock = test_clock,
+    .ticks = test_ticks,
     .list = os_list,
     .map = os_map,
     .unmap = os_unmap,

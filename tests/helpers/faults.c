@@ -6,8 +6,9 @@
 
 /* POSIX lists EINTR for these. */
 static const char *const interruptible[] = {
-    "get_random", "open",     "close",    "read",     "write", "pread",
-    "pwrite",     "truncate", "allocate", "datasync", "sync",  "lock",
+    "get_random", "open",   "close",       "read",     "write",
+    "pread",      "pwrite", "truncate",    "allocate", "datasync",
+    "sync",       "lock",   "lock_shared",
 };
 
 static bool can_be_interrupted(const char *call)

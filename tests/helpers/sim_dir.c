@@ -146,18 +146,52 @@ sim_dir_copy(const struct sim_dir *d,
     return new;
 }
 
+static bool touches(const struct sim_change *a, const struct sim_change *b)
+{
+    const char *names[] = {a->from, a->to};
+    for (size_t i = 0; i < 2; i++)
+        if (*names[i] &&
+            (strcmp(names[i], b->from) == 0 || strcmp(names[i], b->to) == 0))
+            return true;
+    return false;
+}
+
+/* Some of the changes: with each that is lost, all later ones of its names. */
+static void apply_some(struct sim_names *names, const struct sim_dir *d,
+                       struct test_rng *r)
+{
+    bool *lost = sim_grown(NULL, (d->n_changes + 1) * sizeof *lost);
+    for (size_t i = 0; i < d->n_changes; i++) {
+        lost[i] = test_below(r, 2);
+        for (size_t before = 0; before < i; before++)
+            lost[i] |=
+                lost[before] && touches(&d->changes[before], &d->changes[i]);
+        if (!lost[i]) apply(names, &d->changes[i]);
+    }
+    free(lost);
+}
+
+static void apply_prefix(struct sim_names *names, const struct sim_dir *d,
+                         struct test_rng *r)
+{
+    size_t survive = (size_t)test_below(r, d->n_changes + 1);
+    for (size_t i = 0; i < survive; i++)
+        apply(names, &d->changes[i]);
+}
+
 struct sim_dir *
 sim_dir_after_power_loss(const struct sim_dir *d, struct test_rng *r,
                          struct sim_file *(*copy)(void *ctx, struct sim_file *),
                          void *ctx)
 {
-    /* 1. The old names and a prefix of the changes. */
+    /* 1. The old names and a part of the changes. */
     struct sim_names left = {0};
     for (size_t i = 0; i < d->disk.n; i++)
         add(&left, d->disk.at[i].name, sim_file_ref(d->disk.at[i].file));
-    size_t survive = (size_t)test_below(r, d->n_changes + 1);
-    for (size_t i = 0; i < survive; i++)
-        apply(&left, &d->changes[i]);
+    if (test_below(r, 2))
+        apply_prefix(&left, d, r);
+    else
+        apply_some(&left, d, r);
 
     /* 2. Their files as the disk has them. */
     struct sim_dir *new = sim_dir_new(d->path, d->ino);

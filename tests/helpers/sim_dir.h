@@ -1,7 +1,9 @@
 /*
  * sim_dir.h - one directory of sim_os.h: the names that programs see, the names
  * on the disk, and the changes in between, in order. Journaling file systems
- * keep that order, so that a prefix of the changes survives a power loss.
+ * keep that order, so that a prefix of the changes survives a power loss; POSIX
+ * does not ask it, so that others may survive without those of other names before
+ * them. A rename is one change: both of its names, or neither.
  */
 #ifndef SEEN_TEST_SIM_DIR_H
 #define SEEN_TEST_SIM_DIR_H

@@ -4,6 +4,8 @@
 
 #include "helpers/sim_os.h"
 
+#include "helpers/clock.h"
+
 #include "helpers/sim_dir.h"
 #include "store/os.h"
 
@@ -20,7 +22,7 @@
 
 #define KNOWN_FLAGS                                                            \
     (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_CLOEXEC |           \
-     O_DIRECTORY | O_NOFOLLOW | O_NOCTTY)
+     O_DIRECTORY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK)
 
 /* Exactly one of both, or none: closed. */
 struct handle {
@@ -220,14 +222,26 @@ static int os_close(int fd)
     return error ? refuse(error) : 0;
 }
 
+/* There are no links here, and no other directory to be in. */
+static int os_resolve(const char *path, char *buf, size_t cap)
+{
+    int error = enter("resolve", NULL);
+    if (!error && strlen(path) >= cap) error = ENAMETOOLONG;
+    if (error) return refuse(error);
+    strcpy(buf, path);
+    return 0;
+}
+
 /* ---- Status ------------------------------------------------------------- */
 
 static void fill_stat(const struct sim_file *f, const struct sim_dir *d,
                       struct seen_stat *out)
 {
     *out = (struct seen_stat){.size = f ? f->size : 4096,
+                              .allocated = f ? f->size : 4096,
                               .device = 1,
                               .inode = f ? f->ino : d->ino,
+                              .links = 1,
                               .mode = f ? f->mode : 0755,
                               .regular = f != NULL,
                               .directory = f == NULL};
@@ -353,6 +367,15 @@ static int os_chmod(int fd, mode_t mode)
     return 0;
 }
 
+/* Everything here belongs to one user. */
+static int os_chown(int fd, uint32_t user, uint32_t group)
+{
+    int error = enter("chown", NULL);
+    (void)handle("chown", fd);
+    if (!error && (user || group)) error = EPERM;
+    return error ? refuse(error) : 0;
+}
+
 static int os_allocate(int fd, uint64_t len)
 {
     int error = enter("allocate", NULL);
@@ -362,6 +385,16 @@ static int os_allocate(int fd, uint64_t len)
     if (len <= h->file->size) return 0;
     if (len > limit(current, h->file)) return refuse(ENOSPC);
     sim_file_resize(h->file, len);
+    return 0;
+}
+
+static int os_space(int fd, uint64_t *bytes)
+{
+    int error = enter("space", NULL);
+    (void)handle("space", fd);
+    if (error) return refuse(error);
+    const struct sim *s = current;
+    *bytes = s->room > s->used ? s->room - s->used : 0;
     return 0;
 }
 
@@ -434,6 +467,13 @@ static int os_mkdir(const char *path, mode_t mode)
     return 0;
 }
 
+static int os_rmdir(const char *path)
+{
+    (void)path;
+    int error = enter("rmdir", NULL);
+    return refuse(error ? error : EPERM); /* nobody does it here */
+}
+
 struct name {
     char text[SIM_NAME_MAX + 1];
 };
@@ -488,6 +528,16 @@ static int os_lock(int fd)
         return refuse(EWOULDBLOCK);
     h->file->locked_by = fd;
     return 0;
+}
+
+/* Held by nobody: enough for whoever asks whether there is a writer. */
+static int os_lock_shared(int fd)
+{
+    int error = enter("lock_shared", NULL);
+    const struct handle *h = handle("lock_shared", fd);
+    if (error) return refuse(error);
+    if (h->dir) misuse("lock_shared", "directories are not simulated");
+    return h->file->locked_by >= 0 ? refuse(EWOULDBLOCK) : 0;
 }
 
 /* ---- Mappings ----------------------------------------------------------- */
@@ -658,10 +708,16 @@ struct sim *sim_after_kill(struct sim *s)
 
 /* ---- The rest of the interface ------------------------------------------ */
 
+static uint32_t os_user(void) /* everything is its */
+{
+    return 0;
+}
+
 static const struct seen_os simulated = {
     .get_random = os_get_random,
     .open = os_open,
     .close = os_close,
+    .resolve = os_resolve,
     .stat = os_stat,
     .fstat = os_fstat,
     .read = os_read,
@@ -670,13 +726,20 @@ static const struct seen_os simulated = {
     .pwrite = os_pwrite,
     .truncate = os_truncate,
     .chmod = os_chmod,
+    .chown = os_chown,
     .allocate = os_allocate,
+    .space = os_space,
     .datasync = os_datasync,
     .sync = os_sync,
     .rename = os_rename,
     .unlink = os_unlink,
     .mkdir = os_mkdir,
+    .rmdir = os_rmdir,
     .lock = os_lock,
+    .lock_shared = os_lock_shared,
+    .user = os_user,
+    .clock = test_clock,
+    .ticks = test_ticks,
     .list = os_list,
     .map = os_map,
     .unmap = os_unmap,

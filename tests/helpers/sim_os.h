@@ -13,7 +13,8 @@
  *              somewhere on the way if it grew. What was never written reads
  *              as zeros.
  *   names      of the creations, renames and removals in a directory since its
- *              last sync(), any prefix. Syncing a new file does not make its
+ *              last sync(), a prefix, or any of them, those of one name in
+ *              their order. Syncing a new file does not make its
  *              name durable: some file systems do that, POSIX does not ask it.
  *   msync      makes the sectors of the range durable, but not the size.
  *   failed     A sync that failed (except with EINTR) leaves the changes in

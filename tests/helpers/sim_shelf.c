@@ -3,8 +3,11 @@
 #include "helpers/sim_shelf.h"
 
 #include "helpers/harness.h"
+#include "store/io.h"
+#include "store/report.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +29,7 @@ struct version {
 
 struct sim_shelf {
     struct version *now, *next; /* next: of the transaction that is made */
-    bool made, committing;
+    bool committing;
     uint64_t open;
     uint64_t fail_at;
     bool landed, failed;
@@ -147,7 +150,6 @@ struct sim_shelf *sim_shelf_after(const struct sim_shelf *s, bool newer)
 {
     struct sim_shelf *after = grown(NULL, sizeof *after);
     *after = (struct sim_shelf){
-        .made = s->made,
         .now = copy_version(s->committing && newer ? s->next : s->now)};
     return after;
 }
@@ -176,17 +178,51 @@ uint64_t sim_shelf_open(const struct sim_shelf *s)
     return s->open;
 }
 
-static bool there(const char *dir)
+/* What is in the file lies here; on the disk is that it is there, and whole. */
+static const char whole_file[] = "a shelf";
+
+static seen_status fill_new(const char *path, seen_store_report *r)
 {
-    (void)dir;
-    return installed->made;
+    int fd = seen_io_open(path, O_RDWR, 0);
+    if (fd < 0) return seen_report_io(r, "fill");
+    seen_status status = seen_io_write_at(fd, whole_file, sizeof whole_file, 0);
+    if (status != SEEN_OK) seen_report_io(r, "fill");
+    seen_io_close(fd);
+    return status;
+}
+
+static seen_status check_file(const char *dir, seen_store_report *r)
+{
+    char path[256], bytes[sizeof whole_file] = "";
+    size_t got = 0;
+    snprintf(path, sizeof path, "%s/data.mdb", dir);
+    int fd = seen_io_open(path, O_RDONLY, 0);
+    if (fd < 0) return seen_report_io(r, "data.mdb");
+    seen_status status = seen_io_read_at(fd, bytes, sizeof bytes, 0, &got);
+    seen_io_close(fd);
+    if (status != SEEN_OK) return seen_report_io(r, "data.mdb");
+    if (memcmp(bytes, whole_file, sizeof bytes) == 0) return SEEN_OK;
+    return seen_report(r, SEEN_CORRUPT, "data.mdb is not whole");
+}
+
+static void lose_everything(struct sim_shelf *s)
+{
+    drop_version(s->now);
+    s->now = grown(NULL, sizeof *s->now);
+    *s->now = (struct version){.users = 1};
 }
 
 static seen_status shelf_open(void **shelf, const char *dir, bool write,
                               seen_store_report *r)
 {
-    (void)dir, (void)r;
-    installed->made |= write;
+    bool made;
+    seen_status status = seen_shelf_look(dir, &made, r);
+    if (status == SEEN_OK && write && !made) {
+        lose_everything(installed); /* with its file */
+        status = seen_shelf_make(dir, fill_new, r);
+    }
+    if (status == SEEN_OK) status = check_file(dir, r);
+    if (status != SEEN_OK) return status;
     installed->open++;
     *shelf = installed;
     return SEEN_OK;
@@ -397,7 +433,7 @@ static const char *problem(void *shelf)
 }
 
 const struct seen_shelf_ops sim_shelf_ops = {
-    .there = there,
+    .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
     .meta = meta,

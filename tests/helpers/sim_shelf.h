@@ -4,7 +4,9 @@
  *
  * LMDB's system calls cannot be replaced. What it promises is simple enough to
  * be simulated as a whole: a transaction whose commit has returned is on disk, one
- * whose commit has not even begun is not, and in between either may be found.
+ * whose commit has not even begun is not, and in between either may be found. Its
+ * file is on the disk of seen_os, made as the real one is: without it, nothing is
+ * there.
  *
  * Stricter than LMDB in one thing: what a view has lent is overwritten when the
  * view goes to sleep, so that nobody gets used to reading it later.

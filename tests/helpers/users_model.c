@@ -1,12 +1,16 @@
 /* users_model.c - see users_model.h. */
 #include "helpers/users_model.h"
 
+#include "helpers/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #define MOST     6 /* items of a request */
 #define REQUESTS 4
 #define ITEMS    40
+#define DAY      ((uint64_t)24 * 60 * 60 * 1000)
+#define TODAY    (20000 * DAY)
 
 const seen_policy model_policies[2] = {
     {.items = 8, .generations = 3, .fpp = 0.01, .ttl = 10000},
@@ -17,7 +21,8 @@ const seen_policy model_policies[2] = {
 
 void model_new(struct users_model *m, struct test_rng rng, bool durable)
 {
-    *m = (struct users_model){.rng = rng, .durable = durable, .now = 1000000};
+    *m = (struct users_model){.rng = rng, .durable = durable, .now = TODAY};
+    model_enter(m);
     for (int i = 0; i < 2; i++)
         assert_int_equal(
             seen_exposure_new(&m->x[i], &model_policies[i], test_secret, NULL),
@@ -30,6 +35,54 @@ void model_free(struct users_model *m)
 {
     for (int i = 0; i < 2; i++)
         seen_exposure_free(m->x[i]);
+    test_set_time((struct test_time){0});
+}
+
+/* ---- Clocks ------------------------------------------------------------- */
+
+void model_enter(const struct users_model *m)
+{
+    test_set_time((struct test_time){m->now + (uint64_t)m->wrong, m->passed});
+}
+
+void model_pass(struct users_model *m, uint64_t ms)
+{
+    m->now += ms;
+    m->passed += ms;
+    if (m->wrong && m->now >= m->wrong_until) m->wrong = 0;
+    model_enter(m);
+}
+
+static uint64_t time_of(const struct users_model *m, size_t user)
+{
+    return m->now + (uint64_t)m->ahead[user];
+}
+
+static int64_t some_leap(struct users_model *m, uint64_t most)
+{
+    int64_t by = (int64_t)test_below(&m->rng, most);
+    return test_below(&m->rng, 2) ? by : -by;
+}
+
+/* Seconds pass, sometimes a ttl, sometimes days. Now and then a clock leaps: of a
+ * user, by anything up to weeks; or the machine's, until it is set right. */
+static void tick(struct users_model *m)
+{
+    uint64_t ttl = model_policies[1].ttl;
+    uint64_t dice = test_below(&m->rng, 60);
+    model_pass(m, dice < 3                 ? ttl + 1000
+                  : dice == 3 && !m->wrong ? 2 * DAY
+                                           : test_below(&m->rng, 400));
+    if (dice == 4 || dice == 5)
+        m->ahead[test_below(&m->rng, MODEL_USERS)] = some_leap(m, 30 * DAY);
+    if (dice == 6 || dice == 7)
+        m->ahead[test_below(&m->rng, MODEL_USERS)] = some_leap(m, 2 * ttl);
+    if (dice == 8) m->ahead[test_below(&m->rng, MODEL_USERS)] = 0;
+    if (dice == 9 && !m->wrong) {
+        m->wrong = some_leap(m, 100 * DAY);
+        m->wrong_until = m->now + test_below(&m->rng, DAY / 2);
+    }
+    model_enter(m);
 }
 
 seen_key model_name(size_t user)
@@ -95,6 +148,7 @@ static seen_users *store(struct users_model *m, seen_users *u)
 
 struct request {
     size_t user, n, count;
+    uint64_t now;
     uint64_t id[MOST];
     seen_key items[MOST], mine[MOST]; /* the store's, and the model's */
     bool asks, fresh[MOST], expected[MOST];
@@ -109,6 +163,7 @@ static void fill(struct users_model *m, struct request *q)
                           .asks = test_below(&m->rng, 2)};
     /* Some users come more often. */
     if (test_below(&m->rng, 2)) q->user %= 2;
+    q->now = time_of(m, q->user);
     for (size_t i = 0; i < q->n; i++) {
         q->id[i] = test_below(&m->rng, ITEMS);
         q->items[i] = q->mine[i] = (seen_key){&q->id[i], sizeof q->id[i]};
@@ -119,7 +174,7 @@ static void expect_mark(struct users_model *m, struct request *q)
 {
     seen_record r;
     assert_int_equal(seen_exposure_mark(m->x[m->policy], last(m, q->user),
-                                        m->now, q->mine, q->n, q->expected, &r),
+                                        q->now, q->mine, q->n, q->expected, &r),
                      SEEN_OK);
     push(m, q->user, r);
 }
@@ -128,7 +183,7 @@ static void expect_take(struct users_model *m, struct request *q)
 {
     seen_record r;
     assert_int_equal(seen_exposure_take(m->x[m->policy], last(m, q->user),
-                                        m->now, q->mine, q->n, q->count,
+                                        q->now, q->mine, q->n, q->count,
                                         &q->taken, &r),
                      SEEN_OK);
     if (q->taken) push(m, q->user, r);
@@ -151,7 +206,7 @@ static seen_status mark(struct users_model *m, seen_users *u, struct request *q)
 {
     expect_mark(m, q);
     seen_status status =
-        told(m, seen_users_mark(store(m, u), model_name(q->user), m->now,
+        told(m, seen_users_mark(store(m, u), model_name(q->user), q->now,
                                 q->items, q->n, q->asks ? q->fresh : NULL));
     if (status == SEEN_OK) check_mark(q);
     return acknowledged(m, status);
@@ -162,7 +217,7 @@ static seen_status take(struct users_model *m, seen_users *u, struct request *q)
     size_t taken;
     expect_take(m, q);
     seen_status status =
-        told(m, seen_users_take(store(m, u), model_name(q->user), m->now,
+        told(m, seen_users_take(store(m, u), model_name(q->user), q->now,
                                 q->items, q->n, q->count, &taken));
     if (status == SEEN_OK) check_take(q, taken);
     return acknowledged(m, status);
@@ -173,11 +228,11 @@ static seen_status forget(struct users_model *m, seen_users *u,
 {
     seen_record r;
     assert_int_equal(seen_exposure_forget(m->x[m->policy], last(m, q->user),
-                                          m->now, q->mine, q->n, &r),
+                                          q->now, q->mine, q->n, &r),
                      SEEN_OK);
     push(m, q->user, r);
     return acknowledged(
-        m, told(m, seen_users_forget(store(m, u), model_name(q->user), m->now,
+        m, told(m, seen_users_forget(store(m, u), model_name(q->user), q->now,
                                      q->items, q->n)));
 }
 
@@ -187,8 +242,8 @@ static seen_status forget_user(struct users_model *m, seen_users *u,
     bool known, nothing = last(m, user).len == 0;
     push(m, user, (seen_record){0});
     seen_status status =
-        told(m, seen_users_forget_user(store(m, u), model_name(user), m->now,
-                                       &known));
+        told(m, seen_users_forget_user(store(m, u), model_name(user),
+                                       time_of(m, user), &known));
     if (status == SEEN_OK && nothing) assert_false(known);
     return acknowledged(m, status);
 }
@@ -228,8 +283,10 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
     struct users_model before = *m;
     struct request q[REQUESTS];
     seen_users_request r[REQUESTS];
+    const uint64_t now = time_of(m, test_below(&m->rng, MODEL_USERS));
     for (size_t i = 0; i < REQUESTS; i++) {
         fill(m, &q[i]);
+        q[i].now = now; /* whoever asks for several has one clock */
         expect(m, &q[i], takes);
         r[i] = (seen_users_request){.user = model_name(q[i].user),
                                     .items = q[i].items,
@@ -238,8 +295,8 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
                                     .fresh = q[i].asks ? q[i].fresh : NULL};
     }
     seen_status status =
-        told(m, (takes ? seen_users_take_many : seen_users_mark_many)(
-                    store(m, u), m->now, r, REQUESTS));
+        told(m, (takes ? seen_users_take_many
+                       : seen_users_mark_many)(store(m, u), now, r, REQUESTS));
     for (size_t i = 0; i < REQUESTS; i++) {
         if (status != SEEN_OK)
             doubt(m, &before, q[i].user, q, takes);
@@ -251,13 +308,48 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
     return acknowledged(m, status);
 }
 
+/* ---- Removed ------------------------------------------------------------ */
+
+static bool aged_out(struct users_model *m, seen_record r)
+{
+    seen_exposure_info info;
+    assert_int_equal(seen_exposure_info_of(m->x[m->policy], r, m->now, &info),
+                     SEEN_OK);
+    return info.generations == 0;
+}
+
+static struct model_state found(seen_users *u, size_t user)
+{
+    struct model_state s = {0};
+    seen_status status =
+        seen_users_record(u, model_name(user), s.bytes, sizeof s.bytes, &s.len);
+    if (status == SEEN_ABSENT) s.len = 0;
+    if (status != SEEN_OK && status != SEEN_ABSENT)
+        fail_msg("user %zu: %s", user, seen_strerror(status));
+    return s;
+}
+
+/* A user who has aged out may be gone from the running store: what comes is a new
+ * record, and not by his clock the same as going on with the old one. */
+static void notice_removed(struct users_model *m, seen_users *u)
+{
+    for (size_t i = 0; i < MODEL_USERS; i++) {
+        seen_record r = last(m, i);
+        if (r.len && aged_out(m, r) && found(u, i).len == 0)
+            push(m, i, (seen_record){0});
+    }
+}
+
 /* ---- Steps -------------------------------------------------------------- */
 
 seen_status model_mark(struct users_model *m, seen_users *u, size_t user)
 {
     struct request q;
+    model_enter(m);
+    notice_removed(m, u);
     fill(m, &q);
     q.user = user;
+    q.now = time_of(m, user);
     return mark(m, u, &q);
 }
 
@@ -270,16 +362,17 @@ static seen_status whole(struct users_model *m, seen_status status)
 seen_status model_step(struct users_model *m, seen_users *u)
 {
     struct request q;
+    tick(m);
+    notice_removed(m, u);
     fill(m, &q);
-    m->now += test_below(&m->rng, 25) ? test_below(&m->rng, 400)
-                                      : model_policies[1].ttl + 1000;
     switch (test_below(&m->rng, 20)) {
     case 0:
         return whole(m, told(m, seen_users_sync(store(m, u))));
     case 1:
         return test_below(&m->rng, 3)
                    ? SEEN_OK
-                   : whole(m, told(m, seen_users_sweep(store(m, u), m->now,
+                   : whole(m, told(m, seen_users_sweep(store(m, u),
+                                                       q.asks ? m->now : 0,
                                                        NULL)));
     case 2:
         return forget_user(m, u, q.user);
@@ -301,25 +394,6 @@ seen_status model_step(struct users_model *m, seen_users *u)
 }
 
 /* ---- Checks ------------------------------------------------------------- */
-
-static bool aged_out(struct users_model *m, seen_record r)
-{
-    seen_exposure_info info;
-    assert_int_equal(seen_exposure_info_of(m->x[m->policy], r, m->now, &info),
-                     SEEN_OK);
-    return info.generations == 0;
-}
-
-static struct model_state found(seen_users *u, size_t user)
-{
-    struct model_state s = {0};
-    seen_status status =
-        seen_users_record(u, model_name(user), s.bytes, sizeof s.bytes, &s.len);
-    if (status == SEEN_ABSENT) s.len = 0;
-    if (status != SEEN_OK && status != SEEN_ABSENT)
-        fail_msg("user %zu: %s", user, seen_strerror(status));
-    return s;
-}
 
 static void check_one(struct users_model *m, seen_users *u, size_t user,
                       bool lasting)

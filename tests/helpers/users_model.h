@@ -13,8 +13,13 @@
  *     crash, open again
  *     model_check(&m, store, true);    records are compared byte by byte
  *
- * The only liberty: a user all of whose marks have aged out may have been
- * removed. A model may be copied by assignment; copies share what model_free()
+ * Each user has a clock of his own, which leaps both ways, and the machine has one,
+ * which leaps too; it is set right again within a day. The time that really
+ * passes is `now`.
+ *
+ * The only liberty: a user all of whose marks have aged out, by the time that has
+ * really passed, may have been removed. No clock that is wrong, no mark at any
+ * time, removes another. A model may be copied by assignment; copies share what model_free()
  * frees.
  */
 #ifndef SEEN_TEST_USERS_MODEL_H
@@ -42,6 +47,10 @@ struct users_model {
     struct test_rng rng;
     bool durable; /* acknowledged is on disk */
     uint64_t now;
+    uint64_t passed;                /* what has ticked, see clock.h */
+    int64_t wrong;                  /* so far is the machine's clock from now */
+    uint64_t wrong_until;           /* then it is set right */
+    int64_t ahead[MODEL_USERS];     /* and the clock of each user */
     unsigned policy, policy_before; /* one of these two */
     seen_exposure *x[2];
     struct model_user user[MODEL_USERS];
@@ -63,6 +72,13 @@ seen_status model_step(struct users_model *m, seen_users *u);
 
 /* The same, but always this one: mark items that are new. */
 seen_status model_mark(struct users_model *m, seen_users *u, size_t user);
+
+/* The machine's clock is this model's from now on: when several live in one
+ * program, or another had its turn. */
+void model_enter(const struct users_model *m);
+
+/* So much time passes. */
+void model_pass(struct users_model *m, uint64_t ms);
 
 /* Everything that was done is on disk. */
 void model_settled(struct users_model *m);

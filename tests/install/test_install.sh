@@ -62,7 +62,7 @@ fi
 mkdir "$prefix/project"
 cp "$source"/examples/0[15]_*.c "$prefix/project/"
 cat >"$prefix/project/CMakeLists.txt" <<'EOF'
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 project(hello C)
 find_package(seen 0.1 REQUIRED)
 add_executable(hello 01_hello.c)
@@ -78,9 +78,21 @@ says_maybe "$("$prefix/project/build/hello")"
 takes_once "$("$prefix/project/build/take" "$prefix/feed-cmake")"
 takes_once "$("$prefix/project/build/take_static" "$prefix/feed-cmake-static")"
 
+# The installed examples build by themselves, with the installed library.
+examples=$usr/share/doc/seen/examples
+cmake -S "$examples" -B "$prefix/examples" -DCMAKE_PREFIX_PATH="$usr" >/dev/null
+cmake --build "$prefix/examples" -j2 >/dev/null
+says_maybe "$("$prefix/examples/example_01_hello")"
+ran=$(ctest --test-dir "$prefix/examples" -R '0[1-5]_') ||
+  { echo "the installed examples fail their tests: $ran" >&2; exit 1; }
+
 # Redis 7 loads a module only if it may be executed.
 [ ! -e "$libdir/seen/seen.so" ] || [ -x "$libdir/seen/seen.so" ] ||
   { echo "seen.so is not executable" >&2; exit 1; }
+# The unit of `seen server`: not changed when the tree moves, so the build's prefix.
+grep -q '^ExecStart=/.*/bin/seen server ' "$usr/lib/systemd/system/seen-server.service" ||
+  { echo "no unit for systemd" >&2; exit 1; }
+
 # Documents, manual pages and completions, where people, man and shells look.
 for file in doc/seen/README.md doc/seen/docs/COMMANDS.md man/man1/seen.1 man/man1/seen-uniq.1 man/man3/seen.3 man/man7/seen-redis.7 \
   bash-completion/completions/seen zsh/site-functions/_seen fish/vendor_completions.d/seen.fish; do

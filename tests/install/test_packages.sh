@@ -69,7 +69,7 @@ files() { (cd "$root" && find etc usr -not -path 'usr/share/doc/*' -not -path '*
 # The tools that programs are built with, and a server; not ours.
 inside 'apt-get update -qq
   apt-get install -y -qq --no-install-recommends gcc libc6-dev make cmake pkg-config redis-server \
-    liblmdb-dev libhiredis-dev libzstd1 zlib1g
+    liblmdb-dev libhiredis-dev libzstd1 zlib1g liblzma5 libbz2-1.0
   ldconfig'
 files >"$work/before"
 
@@ -88,7 +88,7 @@ inside 'cd /seen
 say "programs build and run with pkg-config"
 
 cat >"$root/seen/CMakeLists.txt" <<'EOF'
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.22)
 project(hello C)
 find_package(seen 0.1 REQUIRED)
 add_executable(hello 01_hello.c)

@@ -19,6 +19,8 @@ BLOCK = 65536
 KEYED, APART, TWO, JOURNALED = 1, 2, 4, 8
 ALWAYS = 2  # the policy of a list; the other one is 1, never
 XXH3_64, XXH3_128, SIPHASH, U64 = 1, 2, 3, 4
+BITMAP, FOREIGN = 8, 9
+FORMS = {"text": 1, "lower": 2, "hex": 3, "u64": 4, "i32": 5, "utf16": 6}  # of keys
 
 
 class Refused(Exception):
@@ -125,7 +127,10 @@ class Header:
 
         need(self.flags < 16 and 1 <= self.hash <= 4, "flags or hash")
         need(0 <= rate <= 1 and h[39] < 128, "rate")
-        need(block == BLOCK and not any(h[144:252]), "reserved")
+        need(block == BLOCK and not any(h[148:252]), "reserved")
+        (self.key_form,) = struct.unpack_from("<I", h, 144)
+        noted = self.kind not in (BITMAP, FOREIGN)
+        need(self.key_form <= (max(FORMS.values()) if noted else 0), "key form")
         need(self.policy <= 2 and (self.policy > 0) == (self.list_len > 0), "list")
         need(self.flags & TWO or not any(self.history), "history")
         self.check_secret()
@@ -190,7 +195,7 @@ def read(data, secret=None):
         need(crc32c(data[at : min(at + BLOCK, len(data))]) == crc, "block %d" % i)
 
     need(h.kind in KINDS, "kind")
-    need((h.kind == 8) == (h.hash == U64), "hash of this kind")
+    need((h.kind == BITMAP) == (h.hash == U64), "hash of this kind")
     need(1 <= h.m <= 1 << 48, "bits")
     if h.flags & APART:
         need(secret and secret_check(secret) == h.check, "secret")
@@ -628,6 +633,7 @@ def main(directory):
             assert refuses(data, None) and refuses(data, bytes(16)), path
         f = read(data, secret)
         kinds.add((f.h.kind, f.h.hash))
+        assert f.h.key_form == FORMS.get(name.rsplit("_", 1)[-1], 0), path
         asked += check_answers(f, name + ".keys")
         damaged += check_head(data, secret) + check_damage(data, secret)
     missing = set(KINDS) - {kind for kind, _ in kinds}

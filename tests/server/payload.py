@@ -27,17 +27,53 @@ def length(n):
     return b"\x80" + struct.pack(">I", n) if n < 1 << 32 else b"\x81" + struct.pack(">Q", n)
 
 
-def payload(dump, name, encoding, *values):
-    """As `dump`, which gives the versions, but of this type and these values: numbers
-    and strings."""
+def type_of(name, encoding):
+    """The number of a data type, as RDB files write it."""
     type_id = 0
     for letter in name:
         type_id = type_id << 6 | NAMES.index(letter)
-    body = dump[:1] + b"\x81" + struct.pack(">Q", type_id << 10 | encoding)
-    for value in values:
-        if isinstance(value, int):
-            body += b"\x02" + length(value)
-        else:
-            body += b"\x05" + length(len(value)) + value
-    body += b"\x00" + dump[-10:-8]
+    return b"\x81" + struct.pack(">Q", type_id << 10 | encoding)
+
+
+def values_of(values):
+    """Numbers and strings, as a type writes them."""
+    return b"".join(b"\x02" + length(value) if isinstance(value, int)
+                    else b"\x05" + length(len(value)) + value for value in values) + b"\x00"
+
+
+def payload(dump, name, encoding, *values):
+    """As `dump`, which gives the versions, but of this type and these values: numbers
+    and strings."""
+    body = dump[:1] + type_of(name, encoding) + values_of(values) + dump[-10:-8]
     return body + struct.pack("<Q", crc64(body))
+
+
+def length_in(data, at):
+    """The length at `at`, and where it ends."""
+    first = data[at]
+    if first < 0x40:
+        return first, at + 1
+    if first < 0x80:
+        return struct.unpack_from(">H", data, at)[0] & 0x3FFF, at + 2
+    return (struct.unpack_from(">I", data, at + 1)[0], at + 5) if first == 0x80 else \
+        (struct.unpack_from(">Q", data, at + 1)[0], at + 9)
+
+
+def values_in(dump):
+    """Encoding and values of a payload of ours, made without compression."""
+    encoding, at, values = struct.unpack_from(">Q", dump, 2)[0] & 1023, 10, []
+    while dump[at]:
+        value, end = length_in(dump, at + 1)
+        if dump[at] == 5:
+            value, end = dump[end:end + value], end + value
+        values.append(value)
+        at = end
+    return encoding, values
+
+
+def rdb_file(*aux):
+    """An RDB file without keys; aux: name of a type, encoding, values."""
+    body = b"REDIS0009"
+    if aux:
+        body += b"\xf7" + type_of(*aux[:2]) + b"\x02\x01" + values_of(aux[2:])
+    return body + b"\xff" + bytes(8)  # a checksum of 0 is none

@@ -209,6 +209,7 @@ def strange_lists(module):
         for i, text in enumerate(strange):
             r("DEL", "odd")
             r("RPUSH", "odd", text)
+            bad("as the service has them\n", "fresh", u, "odd", text=b"a\n")
             bad("not a list of count::base64", "fresh", u, "odd", text=b"a\n")
             if i == 7:  # one strange letter: who changes another does not see it
                 continue

@@ -9,7 +9,7 @@ import time
 
 from lib import (SCALE, SEED, Error, Server, refused, run, same, tried, true, wait_for,
                  wait_rewritten)
-from payload import payload
+from payload import payload, rdb_file, type_of
 from vectors import Vector, redisbloom_chunks
 
 CLOCK_OFF = os.path.abspath(sys.argv[2])  # a library that shifts the clock
@@ -493,5 +493,166 @@ def another_secret(module):
         same(server.client()("DEBUG", "DIGEST"), digest, "nothing is lost")
 
 
+def ten_days_ago(r, key):
+    """A mark that the default of 5 days would call fresh."""
+    r("SEEN.MARK", key, "AT", str(int(time.time() * 1000) - 10 * 86400000), "old")
+
+
+def policies(module):
+    """What SEEN.POLICY sets is data: equal on the replica, after loading, after a full
+    synchronisation, after a promotion; what changes nothing is told to nobody."""
+    with Pair(module) as pair:
+        p, r = pair.p, pair.r
+
+        def equal(what):
+            pair.settle()
+            same(r("SEEN.POLICY"), p("SEEN.POLICY"), what)
+            same(pair.digest(r), pair.digest(), what)
+        built_in = p("SEEN.POLICY", "default")
+        p("SEEN.POLICY", "default", "ttl=30d")
+        p("SEEN.POLICY", "feed", "items=20,ttl=1h")
+        ten_days_ago(p, "user")
+        equal("as they are set")
+        for client in (p, r):
+            same(client("SEEN.CHECK", "user", "old"), [1], "ten days are fewer than 30")
+            info = client("INFO", "seen").decode()
+            true("seen_policies_set:2" in info and "ttl=2592000000ms" in info, info)
+        before = p("SEEN.POLICY")
+        for way in (("DEBUG", "RELOAD"), ("DEBUG", "LOADAOF")):
+            p(*way)
+            same(p("SEEN.POLICY"), before, way)
+            same(p("SEEN.CHECK", "user", "old"), [1], way)
+        pair.settle()
+        offset = pair.offset(p)
+        p("SEEN.POLICY", "feed", "ttl=60m,items=20")
+        same(pair.offset(p), offset, "the same policy is not replicated")
+        refused(p, "SEEN.POLICY", "nobody", "RESET", says="expected the name of a policy")
+        refused(p, "SEEN.POLICY", b"a\0b", "items=1", says="a name of 1 to 31")
+        refused(p, "SEEN.POLICY", "a\nb", "items=1", says="a name of 1 to 31")
+        refused(p, "SEEN.POLICY", "b", b"items=1\0,", says="a policy: ")
+        for what in ("items=7", "RESET"):
+            refused(r, "SEEN.POLICY", "feed", what, says="READONLY")
+        refused(p, "CONFIG", "SET", "seen.policy", "ttl=2d", says="SEEN.POLICY has set")
+        same(p("CONFIG", "GET", "seen.policy")[1].decode(), p("SEEN.POLICY", "default"))
+        equal("what was refused changed nothing")
+        p.many([("MULTI",), ("SEEN.POLICY", "feed", "RESET"),
+                ("SEEN.POLICY", "news", "ttl=1d"), ("EXEC",)])
+        equal("in a transaction")
+        set_it = "return redis.call('SEEN.POLICY', 'script', ARGV[1])"
+        refused(p, "EVAL_RO", set_it, "0", "items=9", says="read-only scripts")
+        p("EVAL", set_it, "0", "items=9")
+        equal("in a script")
+        p("EVAL", set_it, "0", "RESET")
+        same(p("SEEN.POLICY")[0::2], [b"default", b"news"])
+        # A replica that had others loses them with its data.
+        r("REPLICAOF", "NO", "ONE")
+        same(r("SEEN.POLICY", "own", "items=5"), "OK", "a replica that was promoted")
+        pair.attach()
+        equal("after a full synchronisation")
+        p("SEEN.POLICY", "default", "RESET")
+        p("SEEN.POLICY", "news", "RESET")
+        equal("taken back")
+        same(p("SEEN.POLICY"), [b"default", built_in.encode()])
+        r("REPLICAOF", "NO", "ONE")
+        r("SEEN.POLICY", "own", "items=5")
+        pair.attach()
+        equal("after a full synchronisation with nothing set")
+        for i in range(32):
+            p("SEEN.POLICY", "name%d" % i, "items=%d" % (i + 1))
+        refused(p, "SEEN.POLICY", "more", "items=1", says="32 are set")
+        equal("as many as there may be")
+        # Paused clients: the server must not write, and does not. A rewritten file has
+        # them again, replicas do not hear of that.
+        pair.settle()
+        offset = pair.offset(p)
+        p("CLIENT", "PAUSE", "500", "WRITE")
+        p("BGREWRITEAOF")
+        wait_rewritten(p)
+        same(pair.offset(p), offset, "a rewritten AOF is no news to replicas")
+        p("SEEN.POLICY", "name31", "items=100")  # waits for the end of the pause
+        equal("after a pause")
+
+
+def policies_after_a_restart(module):
+    """With every way to keep data, with and without keys; who wins over whom."""
+    aof = ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble"]
+    for options, save in ((aof + ["no"], None), (aof + ["no"], "BGREWRITEAOF"),
+                          (aof + ["yes"], "BGREWRITEAOF"), ([], "SAVE")):
+        with Server(module, options=options) as server:
+            r = server.client()
+            r("SEEN.POLICY", "default", "ttl=30d")
+            r("SEEN.POLICY", "feed", "items=20")
+            set_ = r("SEEN.POLICY")
+            for keys in (False, True):
+                if keys:
+                    ten_days_ago(r, "user")
+                if save:
+                    r(save)
+                    wait_rewritten(r)
+                server.stop()
+                server.arguments = ["policy=ttl=2d", "policy.conf=items=5"]
+                server.start()
+                r = server.client()
+                same(r("SEEN.POLICY")[:2], set_[:2], "set wins over configured: %s" % (save,))
+                same(sorted(r("SEEN.POLICY")[0::2]), [b"conf", b"default", b"feed"], save)
+                same(r("SEEN.POLICY", "feed").encode(), set_[3], save)
+                if keys:
+                    same(r("SEEN.CHECK", "user", "old"), [1], save)
+            r("SEEN.POLICY", "default", "RESET")
+            r("SEEN.POLICY", "conf", "items=6")
+            r("SEEN.POLICY", "conf", "RESET")
+            true("ttl=172800000ms" in r("SEEN.POLICY", "default"), "what is configured")
+            true("items=5," in r("SEEN.POLICY", "conf"), "what is configured")
+            if save:
+                r(save)
+                wait_rewritten(r)
+            server.stop()
+            server.arguments = ["policy=ttl=3d"]
+            server.start()
+            r = server.client()
+            true("ttl=259200000ms" in r("SEEN.POLICY", "default"), "another configuration")
+            same(sorted(r("SEEN.POLICY")[0::2]), [b"default", b"feed"], save)
+
+
+def policies_of_other_files(module):
+    """RDB files of a module that knew no policies are read; those that lie are not."""
+    with Server(module) as server:
+        def start_with(*aux):
+            server.stop()
+            with open(os.path.join(server.directory, "dump.rdb"), "wb") as f:
+                f.write(rdb_file(*aux))
+            server.start()
+            return server.client()("SEEN.POLICY")
+        names = start_with()
+        same(names[0::2], [b"default"], "an earlier file")
+        # From 7.2 on a file names the module only if it has to.
+        r = server.client()
+        version = r("INFO", "server").decode().split("redis_version:")[1].split("\r")[0]
+        for set_ in (False, True):
+            if set_:
+                r("SEEN.POLICY", "feed", "items=7")
+            r("SAVE")
+            with open(os.path.join(server.directory, "dump.rdb"), "rb") as f:
+                found = b"\xf7" + type_of("seen-xp-1", 2) in f.read()
+            later = [int(n) for n in version.split(".")] >= [7, 2]
+            same(found, set_ or not later, "in a file of %s" % version)
+        same(start_with("seen-xp-1", 2, 0), names, "none")
+        given = start_with("seen-xp-1", 2, 2, b"default", b"ttl=30d", b"feed", b"items=7")
+        same(given[0::2], [b"default", b"feed"])
+        true(b"ttl=2592000000ms" in given[1] and b"items=7," in given[3], given)
+        for bad in ((1,), (1, b"a"), (1, b"a,b", b"items=1"), (1, b"", b"items=1"),
+                    (1, b"a", b"items=0"), (1, b"a", b"items=1\0"), (2, b"a", b"items=1"),
+                    (1 << 40, b"a", b"items=1"), (1, b"a", b"fpp=nan"), (0, b"a", b"items=1"),
+                    (33, *[x for i in range(33) for x in (b"n%d" % i, b"items=1")])):
+            try:
+                start_with("seen-xp-1", 2, *bad)
+                true(False, "started with %r" % (bad,))
+            except RuntimeError:
+                pass
+            true(bad[0] == 0 or "seen: a policy cannot be loaded" in server.log(), server.log())
+            os.truncate(server.log_file(), 0)
+
+
 run([every_write_command, half_loaded, in_many_pieces, near_the_limit, encodings,
-     a_replica_that_comes_late, another_secret, random_commands])
+     a_replica_that_comes_late, another_secret, policies,
+     policies_after_a_restart, policies_of_other_files, random_commands])

@@ -26,6 +26,14 @@ def marks_and_questions(module):
         same(r("SEEN.TAKE", "u", "COUNT", "2", "a", "x", "b", "y", "z"), [b"z"])
         same(r("SEEN.TAKE", "u", "COUNT", "2", "a", "x", "b", "y", "z"), [])
         same(r("SEEN.TAKE", "new", "COUNT", "0", "a"), [])
+        # More than the policy holds would be fresh again at once.
+        small, nine = "items=3,generations=2", ["n%d" % i for i in range(9)]
+        for few in (["COUNT", "7"], ["COUNT", "100"]):
+            refused(r, "SEEN.TAKE", "new", "POLICY", small, *few, *nine, says="holds 6 of a user")
+            refused(r, "SEEN.TAKEP", "new", "POLICY", small, *few, "8", bytes(range(72)), says="holds 6 of a user")
+        same(len(r("SEEN.TAKE", "fits", "POLICY", small, "COUNT", "6", *nine)), 6)
+        same(len(r("SEEN.TAKE", "fits2", "POLICY", small, "COUNT", "100", *nine[:5])), 5)
+        r("DEL", "fits", "fits2")
         same(r("EXISTS", "new"), 0)
         same(r("SEEN.CHECK", "nobody", "a"), [0])
         same(r("SEEN.FRESH", "nobody", "a", "a", "b"), [b"a", b"b"])
@@ -258,6 +266,10 @@ def unions(module):
         same((kept(r, "new", 60), r("SEEN.INFO", "new")[11]), (60, r("SEEN.POLICY", wide)))
         same(r("SEEN.MERGE", "wide", "wide"), "OK")
         same((kept(r, "wide", 60), r("SEEN.INFO", "wide")[11]), (60, r("SEEN.POLICY", wide)))
+        # A name that comes again changes nothing.
+        same(r("SEEN.MERGE", "once", "plain", "wide", "missing"), "OK")
+        same(r("SEEN.MERGE", "often", *(["plain", "wide", "missing"] * 50)), "OK")
+        same(r("DEBUG", "DIGEST-VALUE", "often"), r("DEBUG", "DIGEST-VALUE", "once"))
         r("SEEN.MARK", "a", "x")
         same(r("SEEN.MERGE", "b", "a"), "OK")
         same(r("SEEN.INFO", "b")[11], "default", "both follow it")

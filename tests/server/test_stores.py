@@ -156,10 +156,46 @@ def go_zero(module):
         same(good("check", "-c", u, text=lines(range(30000))), b"30000\n")
         bad("bits=M", "check", "redis+gozero://127.0.0.1:%d/bloom" % server.port, text=keys)
         # A short string ends in zeros.
-        r("SET", "bloom", whole[:1000])
-        same(good("check", "-v", "-c", u, text=keys), b"20000\n")
+        r("DEL", "bloom")
         good("add", u, text=b"again\n")
-        same(good("check", u, text=b"again\n"), b"again\n")
+        true(0 < r("STRLEN", "bloom") < 50000, "short")
+        same(good("check", u, text=b"again\n0\n"), b"again\n")
+        # So that the length tells another filter: longer than all bits, or with so
+        # many ones that some of them would lie farther behind.
+        r("SET", "bloom", whole)
+        for verb in ("check", "add", "info"):
+            for bits, says in ((399992, "takes 49999 at most"), (20000, "takes 2500"),
+                               (400800, "not a filter of bits=400800"),
+                               (4000000000, "not a filter of bits=4000000000")):
+                bad(says, verb, u.replace("400000", str(bits)), text=b"0\n")
+        same(r("GET", "bloom"), whole)
+        # Within the last byte, its ones tell.
+        for last, bits, good_bits in ((b"\x01", 399999, 400000), (b"\x10", 399995, 399996),
+                                      (b"\x80", None, 399993)):
+            r("SET", "bloom", whole[:49999].ljust(49999, b"\0") + last)
+            for verb in ("check", "add", "info"):
+                if bits:
+                    bad("has ones at or beyond bits=%d" % bits, verb,
+                        u.replace("400000", str(bits)), text=b"0\n")
+            true(Run("check", u.replace("400000", str(good_bits)), text=b"0\n").code in (0, 1),
+                 "bits=%d" % good_bits)
+            same(r("GETRANGE", "bloom", "-1", "-1"), last)
+        r("SET", "bloom", whole[:1000])
+        bad("not a filter of bits=400000", "check", u, text=keys)
+        # With few keys it can only be suspected: 14 bits in the first third are 2e-7.
+        for i in range(3):
+            r("DEL", "bloom")
+            good("add", u.replace("400000", "130000"), text=b"key%d\n" % i)
+            few = Run("check", u, text=b"key%d\n" % i)
+            same((few.code, "warning: " in few.err), (1, True), few.err)
+        for kind, make in (("hash", ("HSET", "bloom", "a", "b")), ("list", ("LPUSH", "bloom", "a"))):
+            r("DEL", "bloom")
+            r(*make)
+            for verb in ("check", "add", "info"):
+                for layout in ("redis+gozero://%s/bloom?bits=4000", "redis+plain://%s/bloom",
+                               "redis+bitmap://%s/bloom?bits=4000", "redis://%s?key=bloom"):
+                    bad("bloom: is a %s on the server, expected" % kind, verb,
+                        layout % ("127.0.0.1:%d" % server.port), text=b"1\n")
 
 
 def bitmaps(module):
@@ -185,6 +221,10 @@ def bitmaps(module):
         same(good("check", "-c", u, text=lines(range(1000))), b"8\n")
         good("add", u, text=b"700\n")
         same(good("check", u, text=b"7\n8\n700\n999\n"), b"7\n700\n")
+        # Numbers beyond the bound: right answers, and a word.
+        longer = Run("check", u.replace("=1000", "=100"), text=b"7\n8\n")
+        same((longer.code, longer.out), (0, b"7\n"))
+        true("warning: " in longer.err and "numbers from 100 on" in longer.err, longer.err)
 
 
 def leaving(module):

@@ -11,6 +11,8 @@
 
 #include "helpers/harness.h"
 
+#include <bzlib.h>
+#include <lzma.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,13 +76,38 @@ static void add_zstd(struct bytes *file, const struct bytes *content)
     ZSTD_freeCCtx(z);
 }
 
+static void add_xz(struct bytes *file, const struct bytes *content)
+{
+    uint8_t packed[sizeof file->data];
+    size_t len = 0;
+    assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
+                                             content->data, content->len,
+                                             packed, &len, sizeof packed),
+                     LZMA_OK);
+    append(file, packed, len);
+}
+
+static void add_bzip2(struct bytes *file, const struct bytes *content)
+{
+    char packed[sizeof file->data];
+    unsigned len = sizeof packed;
+    assert_int_equal(BZ2_bzBuffToBuffCompress(packed, &len,
+                                              (char *)content->data,
+                                              (unsigned)content->len, 1, 0, 0),
+                     BZ_OK);
+    append(file, packed, len);
+}
+
 typedef void add_packed(struct bytes *file, const struct bytes *content);
 
 static const struct {
     const char *name;
     add_packed *add;
     size_t magic; /* bytes without which it is a plain file */
-} formats[] = {{"gzip", add_gzip, 2}, {"zstd", add_zstd, 4}};
+} formats[] = {{"gzip", add_gzip, 2},
+               {"zstd", add_zstd, 4},
+               {"xz", add_xz, 6},
+               {"bzip2", add_bzip2, 10}};
 
 #define FORMATS (sizeof formats / sizeof *formats)
 
@@ -108,6 +135,7 @@ static void *send_pieces(void *sender)
 
 struct result {
     struct bytes content;
+    bool more;       /* came than there is room for: of damaged files */
     char error[200]; /* "" = none */
     uint64_t count;
 };
@@ -128,8 +156,11 @@ static struct result receive(const struct bytes *file, size_t piece)
 
     struct stream *s = stream_open(pair[0], &count);
     ssize_t got;
-    while ((got = stream_read(s, buf, cap)) > 0)
-        append(&r.content, buf, (size_t)got);
+    while ((got = stream_read(s, buf, cap)) > 0) {
+        size_t room = sizeof r.content.data - r.content.len;
+        r.more = r.more || (size_t)got > room;
+        append(&r.content, buf, (size_t)got < room ? (size_t)got : room);
+    }
     if (got < 0) snprintf(r.error, sizeof r.error, "%s", stream_error(s));
     assert_int_equal(stream_read(s, buf, cap), got); /* the end stays */
     stream_close(s);
@@ -153,6 +184,7 @@ static bool begins_with(const struct bytes *whole, const struct bytes *part)
 static void assert_content(const struct result *r, const struct bytes *wanted)
 {
     assert_string_equal(r->error, "");
+    assert_false(r->more);
     assert_int_equal(r->content.len, wanted->len);
     assert_true(begins_with(wanted, &r->content));
 }
@@ -228,13 +260,12 @@ static void frames_to_skip_are_skipped(void **state)
     assert_complaint(&r, "zstd", file.len, "unexpected end");
 }
 
-static void zeros_may_follow_gzip_and_nothing_else(void **state)
+static void check_zeros(const char *name, add_packed *add)
 {
-    (void)state;
     static const uint8_t zeros[1000];
     const struct bytes content = make_content(50);
     struct bytes file = {0};
-    add_gzip(&file, &content);
+    add(&file, &content);
     append(&file, zeros, sizeof zeros);
     struct result r = receive_whole(&file);
     assert_content(&r, &content);
@@ -246,14 +277,100 @@ static void zeros_may_follow_gzip_and_nothing_else(void **state)
 
     static const char expected[] = "expected another member, zeros or the end";
     size_t end = file.len;
-    add_gzip(&file, &content);
+    add(&file, &content);
     r = receive_whole(&file);
-    assert_complaint(&r, "gzip", end, expected);
+    assert_complaint(&r, name, end, expected);
     file.len = end - sizeof zeros;
     append(&file, "x", 1);
     r = receive_whole(&file);
-    assert_complaint(&r, "gzip", file.len - 1, expected);
+    assert_complaint(&r, name, file.len - 1, expected);
     assert_true(begins_with(&r.content, &content));
+}
+
+static void zeros_may_follow_gzip_and_bzip2_and_nothing_else(void **state)
+{
+    (void)state;
+    check_zeros("gzip", add_gzip);
+    check_zeros("bzip2", add_bzip2);
+}
+
+static void xz_is_padded_by_fours(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[8];
+    static const char expected[] =
+        "expected another stream, zeros by fours or the end";
+    const struct bytes one = make_content(20);
+    struct bytes twice = one, file = {0};
+    append(&twice, one.data, one.len);
+    add_xz(&file, &one);
+    const size_t end = file.len;
+    for (size_t n = 0; n <= sizeof zeros; n++) {
+        file.len = end;
+        append(&file, zeros, n);
+        struct result r = receive_whole(&file);
+        if (n % 4)
+            assert_complaint(&r, "xz", end + n, "unexpected end");
+        else
+            assert_content(&r, &one);
+        add_xz(&file, &one);
+        for (size_t piece = 1; piece <= file.len; piece += 1 + piece / 2) {
+            r = receive(&file, piece);
+            if (n % 4)
+                assert_complaint(&r, "xz", end + n, expected);
+            else
+                assert_content(&r, &twice);
+        }
+    }
+    file.len = end;
+    append(&file, "x", 1);
+    struct result r = receive_whole(&file);
+    assert_complaint(&r, "xz", end, expected);
+}
+
+/* A dictionary of 4 GiB - 1, for a stream of a few bytes. */
+static void xz_does_not_take_any_memory(void **state)
+{
+    (void)state;
+    const struct bytes content = make_content(5);
+    struct bytes file = {0};
+    add_xz(&file, &content);
+    uint8_t *block = file.data + 12; /* behind the header of the stream */
+    const size_t len = 4 * (size_t)block[0]; /* up to its checksum */
+    uint8_t *lzma2 = memchr(block, 0x21, len);
+    assert_non_null(lzma2);
+    assert_int_equal(lzma2[1], 1); /* byte of properties: the dictionary */
+    lzma2[2] = 40;
+    uint32_t crc = lzma_crc32(block, len, 0);
+    for (int i = 0; i < 4; i++)
+        block[len + (size_t)i] = (uint8_t)(crc >> 8 * i);
+    struct result r = receive_whole(&file);
+    assert_int_equal(r.content.len, 0);
+    assert_non_null(strstr(r.error, "more memory than is granted"));
+}
+
+static void archives_that_are_not_read_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *start;
+    } archives[] = {{"zip", "PK\3\4"},
+                    {"7z", "7z\xbc\xaf\x27\x1c"},
+                    {"lz4", "\x04\x22\x4d\x18"},
+                    {"compress", "\x1f\x9d\x90"}};
+    for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
+        struct bytes file = {0};
+        char wanted[128];
+        append(&file, archives[i].start, strlen(archives[i].start));
+        append(&file, "line\n", 5);
+        snprintf(wanted, sizeof wanted,
+                 "is compressed with %s, which this build does not read: "
+                 "decompress it first",
+                 archives[i].name);
+        struct result r = receive(&file, 3);
+        assert_string_equal(r.error, wanted);
+        assert_int_equal(r.content.len, 0);
+    }
 }
 
 static void every_cut_is_noticed_behind_what_came_before(void **state)
@@ -301,9 +418,21 @@ static void a_changed_byte_is_noticed_or_changes_nothing(void **state)
 static void plain_bytes_do_not_wait(void **state)
 {
     (void)state;
-    static const char *const starts[] = {
-        "a",    "\n",    "(\n",        "\x1f\n",
-        "P*\n", "_*M\n", "\x28\xb5\n", "\x28\xb5\x2f\n"};
+    static const char *const starts[] = {"a",
+                                         "\n",
+                                         "(\n",
+                                         "\x1f\n",
+                                         "P*\n",
+                                         "_*M\n",
+                                         "\x28\xb5\n",
+                                         "\x28\xb5\x2f\n",
+                                         "PK\n",
+                                         "7z\n",
+                                         "BZh\n",
+                                         "BZh9\n",
+                                         "BZh91AY&S\n",
+                                         "\xfd"
+                                         "7zXZ\n"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int fds[2];
         char buf[16];
@@ -367,7 +496,8 @@ static void a_stream_can_be_closed_before_its_end(void **state)
         _Atomic uint64_t count = 0;
         struct stream *s = stream_open(fd, &count);
         for (int i = 0; i < reads; i++)
-            assert_int_equal(stream_read(s, megabyte, 4), 4);
+            assert_int_equal(stream_read(s, megabyte, STREAM_LEAST),
+                             STREAM_LEAST);
         stream_close(s); /* the thread waits for room */
         fclose(file);
     }
@@ -390,7 +520,10 @@ int main(void)
         cmocka_unit_test(pieces_of_any_size_give_the_same_content),
         cmocka_unit_test(members_and_frames_follow_each_other),
         cmocka_unit_test(frames_to_skip_are_skipped),
-        cmocka_unit_test(zeros_may_follow_gzip_and_nothing_else),
+        cmocka_unit_test(zeros_may_follow_gzip_and_bzip2_and_nothing_else),
+        cmocka_unit_test(xz_is_padded_by_fours),
+        cmocka_unit_test(xz_does_not_take_any_memory),
+        cmocka_unit_test(archives_that_are_not_read_are_refused),
         cmocka_unit_test(every_cut_is_noticed_behind_what_came_before),
         cmocka_unit_test(a_changed_byte_is_noticed_or_changes_nothing),
         cmocka_unit_test(plain_bytes_do_not_wait),

@@ -766,6 +766,22 @@ static void gozero_is_told_its_bits(void **state)
     test_vector_free(&v);
 }
 
+static void gozero_with_a_newline_behind_it_says_so(void **state)
+{
+    (void)state;
+    uint8_t string[1126];
+    seen_filter *f = NULL;
+    const seen_spec spec = {.bits = 9000};
+    memset(string, 0xff, sizeof string);
+    string[1125] = '\n';
+    assert_int_equal(seen_import(&f, "gozero", &spec, string, sizeof string),
+                     SEEN_CORRUPT);
+    assert_non_null(
+        strstr(seen_import_problem("gozero", &spec, string, sizeof string),
+               "newline"));
+    assert_null(seen_import_problem("gozero", &spec, string, 1125));
+}
+
 static void gozero_without_keys_is_no_string(void **state)
 {
     (void)state;
@@ -1384,6 +1400,7 @@ int main(void)
         cmocka_unit_test(leveldb_sizes_are_the_originals),
         cmocka_unit_test(the_leveldb_family_shares_its_bytes),
         cmocka_unit_test(gozero_is_told_its_bits),
+        cmocka_unit_test(gozero_with_a_newline_behind_it_says_so),
         cmocka_unit_test(gozero_without_keys_is_no_string),
         cmocka_unit_test(gozero_advises_20_bits_a_key),
         cmocka_unit_test(gobloom_sizes_are_the_originals),

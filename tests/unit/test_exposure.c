@@ -81,6 +81,33 @@ static void model_mark(struct model *m, const seen_policy *p, uint32_t universe,
     if (!gen_has(g, print)) g->print[g->n++] = print;
 }
 
+/* Marks of one call that would push out their own first ones begin a generation. */
+static void model_make_way(struct model *m, const seen_policy *p,
+                           uint32_t universe, uint64_t now, const uint64_t *h,
+                           size_t n)
+{
+    uint64_t interval =
+        p->generations > 1 ? p->ttl / (p->generations - 1) : p->ttl;
+    struct model_gen *g = &m->gen[0];
+    if (!interval) interval = 1;
+    if (!m->count || g->universe != universe || g->n >= p->items ||
+        now - g->first >= interval)
+        return;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t print = seen_print_of(h[i], universe);
+        bool again = gen_has(g, print);
+        for (size_t k = 0; k < i; k++)
+            again |= h[k] == h[i];
+        count += !again;
+    }
+    if (count <= (size_t)p->items * p->generations - g->n) return;
+    if (m->count == p->generations) m->count--;
+    memmove(m->gen + 1, m->gen, m->count * sizeof *m->gen);
+    m->count++;
+    *g = (struct model_gen){.first = now, .newest = now, .universe = universe};
+}
+
 static void model_forget(struct model *m, uint64_t h)
 {
     size_t kept = 0;
@@ -265,6 +292,10 @@ static void do_mark(struct user *u, struct batch *b, uint64_t now)
                                         fresh, &result),
                      SEEN_OK);
     keep(u, result);
+    uint64_t h[MOST_BATCH];
+    for (size_t i = 0; i < b->n; i++)
+        h[i] = hash_of(&b->id[i]);
+    model_make_way(&u->m, &u->policy, u->x->universe, time, h, b->n);
     for (size_t i = 0; i < b->n; i++) {
         assert_int_equal(fresh[i], expected[i]);
         model_mark(&u->m, &u->policy, u->x->universe, time, hash_of(&b->id[i]));
@@ -287,12 +318,19 @@ static void do_take(struct user *u, struct batch *b, uint64_t now, size_t count)
                      SEEN_OK);
     keep(u, result);
     assert_int_equal(taken, wanted);
+    uint64_t h[MOST_BATCH];
     for (size_t i = 0; i < taken; i++) {
         assert_ptr_equal(b->key[i].data, expected[i]->data);
         uint64_t id;
         memcpy(&id, b->key[i].data, sizeof id);
-        model_mark(&u->m, &u->policy, u->x->universe, time, hash_of(&id));
+        h[i] = hash_of(&id);
     }
+    model_make_way(&u->m, &u->policy, u->x->universe, time, h, taken);
+    for (size_t i = 0; i < taken; i++)
+        model_mark(&u->m, &u->policy, u->x->universe, time, h[i]);
+    /* What one call has taken stays, as much of it as the policy holds. */
+    for (size_t i = 0; taken <= seen_policy_holds(&u->policy) && i < taken; i++)
+        assert_true(model_has(&u->m, h[i]));
 }
 
 static void do_fresh(struct user *u, struct batch *b, uint64_t now)
@@ -794,6 +832,81 @@ static void hostile_records_do_no_harm(void **state)
     }
 }
 
+/* Hashes whose fingerprints, and the hashes themselves, end alike. */
+#define ALIKE 100000
+
+static uint64_t *make_alike(const seen_exposure *x)
+{
+    const uint64_t below = seen_universe_of(x->universe);
+    uint64_t *h = malloc(ALIKE * sizeof *h);
+    assert_non_null(h);
+    assert_true(below >> 19 >= ALIKE);
+    for (uint64_t i = 0; i < ALIKE; i++) {
+        const uint64_t print = i << 19;
+        h[i] = (uint64_t)((((seen_u128)print << 64) + below - 1) / below);
+        h[i] += (uint64_t)1 << 20; /* up to the next that ends in zeros */
+        h[i] &= ~(((uint64_t)1 << 20) - 1);
+        assert_int_equal(seen_print_of(h[i], x->universe) & 0x7ffff, 0);
+    }
+    return h;
+}
+
+/* How often one looks into a table that they are put into, as change.c and ask.c
+ * do. */
+static uint64_t count_looks(const seen_exposure *x, const uint64_t *values)
+{
+    const uint64_t places = seen_places_for(ALIKE), mask = places - 1;
+    bool *full = calloc(places, sizeof *full);
+    assert_non_null(full);
+    uint64_t looks = 0;
+    for (size_t i = 0; i < ALIKE && looks < 100 * ALIKE; i++) {
+        uint64_t at = seen_place_of(x, values[i], mask);
+        for (looks++; full[at] && looks < 100 * ALIKE; looks++)
+            at = (at + 1) & mask;
+        full[at] = true;
+    }
+    free(full);
+    return looks;
+}
+
+/* Who knows the secret chooses the items: a table that is a quarter full needs
+ * hardly more than one look for each of them all the same. */
+static void items_that_end_alike_are_as_quick(void **state)
+{
+    (void)state;
+    const seen_policy p = {.items = ALIKE, .fpp = 1e-6};
+    seen_exposure *x, *y;
+    assert_int_equal(seen_exposure_new(&x, &p, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&y, &p, secret, NULL), SEEN_OK);
+    uint64_t *h = make_alike(x), *prints = malloc(ALIKE * sizeof *prints);
+    bool *seen = malloc(ALIKE);
+    assert_true(prints && seen);
+    for (size_t i = 0; i < ALIKE; i++)
+        prints[i] = seen_print_of(h[i], x->universe);
+    assert_in_range(count_looks(x, h), ALIKE, 2 * ALIKE);
+    assert_in_range(count_looks(x, prints), ALIKE, 2 * ALIKE);
+
+    const struct seen_marks m = {.now = 5, .h = h, .n = ALIKE};
+    seen_record a, b, none = {0};
+    assert_int_equal(seen_exposure_seen(x, none, 5, h, ALIKE, true, seen),
+                     SEEN_OK);
+    for (size_t i = 0; i < ALIKE; i++)
+        assert_false(seen[i]);
+    assert_int_equal(seen_exposure_mark_all(x, none, &m, 1, &a), SEEN_OK);
+    assert_int_equal(seen_exposure_mark_all(y, none, &m, 1, &b), SEEN_OK);
+    assert_int_equal(a.len, b.len); /* wherever x and y are */
+    assert_memory_equal(a.data, b.data, a.len);
+    assert_int_equal(seen_exposure_seen(y, a, 5, h, ALIKE, false, seen),
+                     SEEN_OK);
+    for (size_t i = 0; i < ALIKE; i++)
+        assert_true(seen[i]);
+    free(h);
+    free(prints);
+    free(seen);
+    seen_exposure_free(x);
+    seen_exposure_free(y);
+}
+
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;
@@ -833,6 +946,7 @@ int main(void)
         cmocka_unit_test(another_secret_is_noticed),
         cmocka_unit_test(policies_are_checked),
         cmocka_unit_test(hostile_records_do_no_harm),
+        cmocka_unit_test(items_that_end_alike_are_as_quick),
         cmocka_unit_test(without_memory_nothing_changes),
     };
     test_announce("exposure");

@@ -3,6 +3,7 @@
 #include "store/journal.h"
 
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "helpers/harness.h"
 #include "helpers/sim_os.h"
 
@@ -49,7 +50,8 @@ static void append(seen_journal *j, uint64_t n)
 static seen_journal *open_journal(uint64_t epoch, uint64_t last)
 {
     seen_journal *j = NULL;
-    assert_int_equal(seen_journal_open(&j, PATH, ID, epoch, last), SEEN_OK);
+    assert_int_equal(seen_journal_open(&j, PATH, NULL, ID, epoch, last),
+                     SEEN_OK);
     return j;
 }
 
@@ -238,6 +240,119 @@ static void a_torn_tail_is_the_end(void **state)
     free(bytes);
 }
 
+/* A name or a key may be the bytes of a frame, as good as a stranger can make
+ * it: `tag` is where the salt stands, which he can only guess. */
+static void forge_frame(uint8_t out[40], uint64_t tag)
+{
+    memset(out, 0, 40);
+    seen_put_le64(out + 8, 9);
+    seen_put_le64(out + 16, tag);
+    seen_put_le64(out + 24, 8); /* "frames up to 8 were on disk" */
+    seen_put_le32(out + 32, 1);
+    seen_put_le32(out + 4, seen_crc32c(seen_crc32c(0, out, 4), out + 8, 32));
+}
+
+static void a_payload_cannot_pass_for_a_frame(void **state)
+{
+    (void)state;
+    const uint64_t guesses[] = {0, 1, 2, ID, UINT64_MAX};
+    struct seen_replayed r;
+    seen_journal *j = open_journal(1, 0);
+    for (uint64_t i = 1; i <= 5; i++)
+        append(j, i);
+    assert_int_equal(seen_journal_commit(j, 5), SEEN_OK);
+    uint8_t payload[40 * 5];
+    uint64_t number;
+    for (size_t i = 0; i < 5; i++)
+        forge_frame(payload + 40 * i, guesses[i]);
+    assert_int_equal(
+        seen_journal_append(j, 1, payload, sizeof payload, &number), SEEN_OK);
+    seen_journal_close(j);
+    /* The power fails: of frame 6, the first sector did not arrive. */
+    size_t len;
+    uint8_t *bytes = segment(1, &len);
+    memset(bytes + place_of(6), 0, 40);
+    put_segment(1, bytes, len);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 5);
+    assert_true(r.torn > 0);
+
+    /* The next writer goes on, and what is behind the torn tail stays there. */
+    j = open_journal(2, 5);
+    append(j, 6);
+    assert_int_equal(seen_journal_commit(j, 6), SEEN_OK);
+    seen_journal_close(j);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 6);
+
+    /* Who knows the salt could: it is what makes the difference. */
+    forge_frame(bytes + place_of(6) + 40, seen_get_le64(bytes + 40));
+    seen_journal_remove(PATH);
+    put_segment(1, bytes, len);
+    assert_int_equal(replay(ID, 0, &r), SEEN_CORRUPT);
+    free(bytes);
+}
+
+/* Frames that an earlier file has left in the place of a new segment are not
+ * replayed, even if the writer has the same epoch. */
+static void stale_frames_of_a_recycled_file_are_not_replayed(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    write_ten();
+    size_t len, len_new;
+    uint8_t *old = segment(1, &len);
+    seen_journal_remove(PATH);
+    seen_journal *j = open_journal(1, 0);
+    append(j, 1);
+    append(j, 2);
+    assert_int_equal(seen_journal_commit(j, 2), SEEN_OK);
+    seen_journal_close(j);
+    uint8_t *bytes = segment(1, &len_new);
+    assert_int_equal(len_new, len);
+    memcpy(bytes + place_of(3), old + place_of(3), len - place_of(3));
+    put_segment(1, bytes, len);
+    assert_int_equal(replay(ID, 0, &r), SEEN_OK);
+    assert_int_equal(r.last, 2);
+    free(bytes);
+    free(old);
+}
+
+static void each_segment_has_a_salt_of_its_own(void **state)
+{
+    (void)state;
+    seen_journal *j = open_journal(1, 0);
+    append(j, 1);
+    assert_int_equal(seen_journal_cut(j), SEEN_OK);
+    append(j, 2);
+    seen_journal_close(j);
+    size_t a_len, b_len;
+    uint8_t *a = segment(1, &a_len), *b = segment(2, &b_len);
+    assert_int_not_equal(seen_get_le64(a + 40), seen_get_le64(b + 40));
+    assert_int_equal(seen_get_le64(a + 64 + 16), seen_get_le64(a + 40));
+    assert_int_equal(seen_get_le64(b + 64 + 16), seen_get_le64(b + 40));
+    free(a);
+    free(b);
+}
+
+static void other_versions_are_refused(void **state)
+{
+    (void)state;
+    struct seen_replayed r;
+    write_ten();
+    size_t len;
+    uint8_t *bytes = segment(1, &len);
+    for (uint32_t version = 0; version < 5; version++) {
+        seen_put_le32(bytes + 8, version);
+        seen_put_le32(bytes + 60, seen_crc32c(0, bytes, 60));
+        put_segment(1, bytes, len);
+        assert_int_equal(replay(ID, 0, &r),
+                         version == 2 ? SEEN_OK : SEEN_NEWER);
+        assert_true(version == 2 || r.problem[0]);
+    }
+    free(bytes);
+}
+
 static void truncation_anywhere_gives_a_prefix(void **state)
 {
     (void)state;
@@ -352,7 +467,7 @@ static void a_failed_open_leaves_a_segment(void **state)
     for (;; n++) {
         seen_journal *j = NULL;
         fault_arm(f, n, EIO, false);
-        seen_status status = seen_journal_open(&j, PATH, ID, n + 1, 0);
+        seen_status status = seen_journal_open(&j, PATH, NULL, ID, n + 1, 0);
         bool fired = f->fired > 0;
         fault_arm(f, 0, 0, false);
         seen_journal_close(j);
@@ -454,6 +569,10 @@ int main(void)
         ON_DISK(a_new_writer_goes_on_and_old_segments_go),
         ON_DISK(damage_before_the_end_is_corruption),
         ON_DISK(a_torn_tail_is_the_end),
+        ON_DISK(a_payload_cannot_pass_for_a_frame),
+        ON_DISK(stale_frames_of_a_recycled_file_are_not_replayed),
+        ON_DISK(each_segment_has_a_salt_of_its_own),
+        ON_DISK(other_versions_are_refused),
         ON_DISK(truncation_anywhere_gives_a_prefix),
         ON_DISK(after_a_failed_sync_nothing_is_acknowledged),
         ON_DISK(what_is_taken_over_lasts),

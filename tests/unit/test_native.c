@@ -657,7 +657,7 @@ static const struct field fields[] = {
     {0, 8},   {8, 2},   {10, 2},  {12, 4},  {16, 8},  {24, 8},  {32, 8},
     {40, 4},  {44, 4},  {48, 2},  {50, 2},  {52, 4},  {56, 8},  {64, 8},
     {72, 8},  {80, 8},  {88, 8},  {96, 8},  {104, 4}, {108, 4}, {112, 4},
-    {116, 4}, {120, 8}, {128, 8}, {136, 8}, {144, 8}, {244, 8}};
+    {116, 4}, {120, 8}, {128, 8}, {136, 8}, {144, 4}, {148, 8}, {244, 8}};
 
 #define FIELDS (sizeof fields / sizeof *fields)
 
@@ -684,7 +684,7 @@ static void put_field(uint8_t *header, struct field f, uint64_t value)
  * right or refused. */
 static bool free_to_choose(struct field f)
 {
-    static const uint32_t at[] = {10, 16, 32, 40, 48, 50, 56, 64};
+    static const uint32_t at[] = {10, 16, 32, 40, 48, 50, 56, 64, 144};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         if (f.at == at[i]) return true;
     return false;
@@ -931,6 +931,95 @@ static void a_list_needs_a_policy(void **state)
     seen_free(f);
 }
 
+/* ---- Key forms ----------------------------------------------------------- */
+
+static seen_key_form form_of(const seen_filter *f)
+{
+    seen_info info;
+    seen_info_of(f, &info);
+    return info.key_form;
+}
+
+static void check_form(const seen_filter *f, struct bytes saved)
+{
+    (void)f;
+    const uint32_t kind = seen_get_le16(saved.at + 10);
+    for (uint32_t form = 0; form <= SEEN_KEYS_UTF16 + 1; form++) {
+        bool fits = form <= SEEN_KEYS_UTF16 && kind != SEEN_BITMAP;
+        struct bytes b = duplicate(saved);
+        put_field(b.at, (struct field){144, 4}, form);
+        fix_header(b.at);
+        assert_int_equal(check_hostile(b),
+                         fits || form == 0 ? SEEN_OK : SEEN_CORRUPT);
+        if (fits) {
+            seen_filter *loaded = load(b), *copy, *view;
+            seen_facts facts;
+            assert_int_equal(seen_copy(&copy, loaded, NULL), SEEN_OK);
+            assert_int_equal(seen_view(&view, b.at, b.len, NULL), SEEN_OK);
+            assert_int_equal(seen_look(b.at, b.len, &facts), SEEN_OK);
+            assert_int_equal(form_of(loaded), form);
+            assert_int_equal(form_of(copy), form);
+            assert_int_equal(form_of(view), form);
+            assert_int_equal(facts.key_form, form);
+            assert_saves_as(copy, b);
+            if (!seen_kind_built((seen_kind)kind)) seen_clear(copy);
+            assert_int_equal(form_of(copy), form);
+            seen_free(view);
+            seen_free(copy);
+            seen_free(loaded);
+        }
+        free(b.at);
+    }
+}
+
+static void a_key_form_stays_with_its_filter(void **state)
+{
+    (void)state;
+    each_kind(check_form);
+}
+
+static void a_new_filter_has_the_key_form_of_its_spec(void **state)
+{
+    (void)state;
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY; i++) {
+        seen_kind kind = seen_kind_at(i);
+        if (kind == SEEN_BITMAP) continue;
+        seen_spec spec = test_spec_for(kind, MEMBERS);
+        spec.key_form = SEEN_KEYS_HEX;
+        seen_filter *f = test_filled(spec, 0, MEMBERS);
+        assert_int_equal(form_of(f), SEEN_KEYS_HEX);
+        seen_free(f);
+    }
+}
+
+static void key_forms_of_a_union_agree(void **state)
+{
+    (void)state;
+    static const struct {
+        seen_key_form a, b;
+        seen_status status;
+        seen_key_form after;
+    } cases[] = {
+        {SEEN_KEYS_LOWER, SEEN_KEYS_LOWER, SEEN_OK, SEEN_KEYS_LOWER},
+        {SEEN_KEYS_LOWER, SEEN_KEYS_TEXT, SEEN_MISMATCH, SEEN_KEYS_LOWER},
+        {SEEN_KEYS_LOWER, SEEN_KEYS_UNKNOWN, SEEN_OK, SEEN_KEYS_UNKNOWN},
+        {SEEN_KEYS_UNKNOWN, SEEN_KEYS_HEX, SEEN_OK, SEEN_KEYS_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        seen_spec spec = spec_of(SEEN_BLOOM, false);
+        spec.key_form = cases[i].a;
+        seen_filter *a = test_filled(spec, 0, MEMBERS);
+        spec.key_form = cases[i].b;
+        seen_filter *b = test_filled(spec, MEMBERS, MEMBERS);
+        assert_int_equal(seen_merge(a, b, SEEN_UNION), cases[i].status);
+        assert_int_equal(form_of(a), cases[i].after);
+        assert_int_equal(test_count_maybe(a, MEMBERS, MEMBERS) == MEMBERS,
+                         cases[i].status == SEEN_OK);
+        seen_free(a);
+        seen_free(b);
+    }
+}
+
 /* ---- Secrets ------------------------------------------------------------ */
 
 static void check_apart(const seen_filter *f, struct bytes with)
@@ -1119,9 +1208,78 @@ static void a_load_without_memory_leaves_nothing_behind(void **state)
     each_kind(check_failing);
 }
 
+/* ---- Memory and rates ---------------------------------------------------- */
+
+/* A string of go-zero may leave out the zeros at its end; a container says how
+ * many there were, and must not be believed: here 512 MiB. */
+static void sizes_follow_the_bytes_that_are_there(void **state)
+{
+    (void)state;
+    seen_spec spec = {.dialect = "gozero", .bits = 1000};
+    seen_filter *f = test_filled(spec, 0, 0);
+    struct bytes b = save(f);
+    seen_filter *same = load(b);
+    assert_saves_as(same, b);
+    seen_free(same);
+    seen_free(f);
+
+    struct seen_native h = header_of(b);
+    uint8_t *said =
+        b.at + h.table_offset + 4 * seen_native_blocks(h.payload_len) + 8;
+    for (uint64_t bits = 1000; bits <= (uint64_t)1 << 32; bits *= 2) {
+        struct test_alloc a;
+        test_alloc_init(&a);
+        seen_put_le64(said, bits);
+        seen_put_le64(b.at + 24, bits);
+        fix_header(b.at);
+        fix_sums(b);
+        seen_filter *g = NULL;
+        seen_status status = seen_load(&g, b.at, b.len, NULL, &a.as);
+        assert_int_equal(status, bits <= 1024 ? SEEN_OK : SEEN_CORRUPT);
+        assert_true(a.peak <= 8 * b.len + 65536);
+        assert_int_equal(a.calls > 0, status == SEEN_OK);
+        seen_free(g);
+    }
+    free(b.at);
+}
+
+/* Static kinds hold what they were made for. */
+static void a_rate_is_a_number(void **state)
+{
+    (void)state;
+    const seen_kind kinds[] = {SEEN_FUSE, SEEN_SORTED, SEEN_CUCKOO};
+    for (size_t i = 0; i < 3; i++) {
+        seen_filter *f = test_filled(spec_of(kinds[i], false), 0, MEMBERS);
+        struct bytes b = save(f);
+        seen_free(f);
+        for (uint64_t items = MEMBERS + 1; items; items *= 2) {
+            seen_put_le64(b.at + ITEMS_AT, items);
+            fix_header(b.at);
+            for (int borrowed = 0; borrowed < 2; borrowed++) {
+                seen_filter *g = NULL;
+                seen_info info;
+                seen_status status =
+                    borrowed ? seen_view(&g, b.at, b.len, NULL)
+                             : seen_load(&g, b.at, b.len, NULL, NULL);
+                if (status == SEEN_OK) {
+                    seen_info_of(g, &info);
+                    assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
+                } else {
+                    assert_int_equal(status, SEEN_CORRUPT);
+                }
+                assert_true(status != SEEN_OK || kinds[i] == SEEN_CUCKOO);
+                seen_free(g);
+            }
+        }
+        free(b.at);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_follow_the_bytes_that_are_there),
+        cmocka_unit_test(a_rate_is_a_number),
         cmocka_unit_test(saving_what_was_loaded_gives_the_same_bytes),
         cmocka_unit_test(grown_emptied_and_seeded_filters_are_kept),
         cmocka_unit_test(large_filters_are_kept),
@@ -1141,6 +1299,9 @@ int main(void)
         cmocka_unit_test(sets_with_misplaced_fingerprints_are_refused),
         cmocka_unit_test(bits_past_the_end_stay_out_of_a_union),
         cmocka_unit_test(a_list_needs_a_policy),
+        cmocka_unit_test(a_key_form_stays_with_its_filter),
+        cmocka_unit_test(a_new_filter_has_the_key_form_of_its_spec),
+        cmocka_unit_test(key_forms_of_a_union_agree),
         cmocka_unit_test(a_secret_kept_apart_is_needed_and_checked),
         cmocka_unit_test(
             of_two_headers_the_whole_one_of_the_higher_epoch_counts),

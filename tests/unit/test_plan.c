@@ -432,6 +432,19 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
         spec.kind = (seen_kind)kinds[i];
         refused(spec, SEEN_UNSUPPORTED, "kind");
     }
+    seen_spec noted = good;
+    noted.key_form = (seen_key_form)(SEEN_KEYS_UTF16 + 1);
+    refused(noted, SEEN_INVALID, "key_form");
+    noted.key_form = SEEN_KEYS_HEX;
+    assert_null(seen_plan_problem(&noted));
+    refused((seen_spec){.kind = SEEN_BITMAP,
+                        .bits = 100,
+                        .key_form = SEEN_KEYS_U64},
+            SEEN_INVALID, "key_form");
+    refused((seen_spec){.dialect = "gozero",
+                        .bits = 100,
+                        .key_form = SEEN_KEYS_TEXT},
+            SEEN_INVALID, "key_form");
     for (size_t i = 0; i < sizeof good.reserved / 8; i++) {
         seen_spec spec = good;
         spec.reserved[i] = (uint64_t)1 << 8 * i;
@@ -564,6 +577,37 @@ static void plans_keep_the_promise_in_every_corner(void **state)
             }
 }
 
+/* Rates from 0.5 down to 1e-12, fifty in a decade, and more around those where a
+ * blocked filter gets its second region. */
+static void a_larger_rate_never_takes_a_larger_filter(void **state)
+{
+    (void)state;
+    static const uint64_t items[] = {1, 77, 500, 12345, 1000000, 1000000000};
+    uint64_t tried = 0;
+    for (size_t k = 0; seen_kind_at(k) != SEEN_ANY; k++) {
+        for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+            uint64_t before = 0;
+            seen_spec spec = {.kind = seen_kind_at(k), .items = items[i]};
+            for (double e = 0.301; e < 12; e += (e > 3 && e < 4) ? .003 : .02) {
+                seen_plan plan;
+                spec.fpp = pow(10, -e);
+                if (seen_plan_for(&spec, &plan) != SEEN_OK) continue;
+                tried++;
+                assert_true(plan.fpp <= spec.fpp);
+                if (plan.bytes < before)
+                    fail_msg("%s, %llu keys at %g: %llu bytes, and a larger "
+                             "rate takes %llu",
+                             seen_kind_name(spec.kind),
+                             (unsigned long long)items[i], spec.fpp,
+                             (unsigned long long)plan.bytes,
+                             (unsigned long long)before);
+                before = plan.bytes;
+            }
+        }
+    }
+    test_tried(tried, "plans");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -592,6 +636,7 @@ int main(void)
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(no_spec_is_no_crash),
         cmocka_unit_test(random_specs_give_a_plan_or_a_reason),
+        cmocka_unit_test(a_larger_rate_never_takes_a_larger_filter),
     };
     test_announce("plan");
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -50,6 +50,24 @@ static void urls_are_taken_apart(void **state)
     assert_string_equal(u.path, "a/b");
 }
 
+/* What may be part of a password is not repeated. */
+static void slips_are_named_without_passwords(void **state)
+{
+    (void)state;
+    struct seen_url u;
+    seen_store_report r = {0};
+    assert_int_equal(seen_url_parse("//h?bits=1&n=2&bits=3", &u, &r),
+                     SEEN_INVALID);
+    assert_string_equal(r.problem, "URL: bits is given twice");
+    r = (seen_store_report){0};
+    assert_int_equal(seen_url_parse("//ann:12/34@h/0", &u, &r), SEEN_INVALID);
+    assert_null(strstr(r.problem, "34"));
+    assert_non_null(strstr(r.problem, "%2F"));
+    assert_int_equal(parse("//ann:12%2F34@h/a%40b", &u), SEEN_OK);
+    assert_string_equal(u.password, "12/34");
+    assert_string_equal(u.path, "a@b");
+}
+
 static void bad_urls_are_refused(void **state)
 {
     (void)state;
@@ -92,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls_are_taken_apart),
+        cmocka_unit_test(slips_are_named_without_passwords),
         cmocka_unit_test(bad_urls_are_refused),
         cmocka_unit_test(slots_are_those_of_a_cluster),
     };

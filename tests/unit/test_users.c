@@ -7,15 +7,20 @@
 
 #include "seen_users.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "helpers/clock.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
 
 #include <lmdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +65,15 @@ static seen_status try_open(const char *where, seen_users_options o)
 static seen_key text(const char *s)
 {
     return (seen_key){s, strlen(s)};
+}
+
+static bool shown(seen_users *u, const char *user, const char *item)
+{
+    bool answer;
+    seen_key key = text(item);
+    assert_int_equal(
+        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer), SEEN_OK);
+    return answer;
 }
 
 /* ---- The reference ------------------------------------------------------ */
@@ -446,31 +460,157 @@ static void old_users_leave(void **state)
     }
 }
 
-/* Checkpoints find them, too, by and by. */
+/* ---- Clocks ------------------------------------------------------------- */
+
+#define DAY   ((uint64_t)24 * 60 * 60 * 1000)
+#define TODAY (20000 * DAY)
+#define CROWD 3000
+
+static void mark_at(seen_users *u, const char *user, uint64_t now)
+{
+    seen_key item = text("x");
+    assert_int_equal(seen_users_mark(u, text(user), now, &item, 1, NULL),
+                     SEEN_OK);
+}
+
+/* A store with many users who were marked today, at noon, say. */
+static seen_users *open_crowd(const char *dir)
+{
+    char name[16];
+    test_clock_install();
+    test_set_clock(TODAY);
+    seen_users *u = open_store(
+        dir, (seen_users_options){.mode = SEEN_STORE_WRITE, .create = true});
+    for (int k = 0; k < CROWD; k++) {
+        snprintf(name, sizeof name, "u%d", k);
+        mark_at(u, name, TODAY);
+    }
+    assert_int_equal(seen_users_sync(u), SEEN_OK);
+    return u;
+}
+
+/* Enough checkpoints to look through all of the shelf, each with a mark. */
+static uint64_t left_after_checkpoints(seen_users *u, uint64_t now)
+{
+    seen_users_stats stats;
+    for (int i = 0; i < 6; i++) {
+        mark_at(u, "one more", now);
+        assert_int_equal(seen_users_sync(u), SEEN_OK);
+    }
+    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    return stats.users;
+}
+
+static uint64_t clock_ahead(seen_users *u)
+{
+    seen_users_stats stats;
+    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    return stats.clock_ahead;
+}
+
+/* Checkpoints find old users by and by, a day after their marks have aged out. */
 static void checkpoints_remove_old_users(void **state)
 {
     (void)state;
-    seen_users *u =
-        open_store(fresh_dir(), (seen_users_options){.mode = SEEN_STORE_WRITE,
-                                                     .create = true,
-                                                     .policy = &small_policy});
-    char name[16];
-    seen_key item = text("x");
-    for (int k = 0; k < 5000; k++) {
-        snprintf(name, sizeof name, "u%d", k);
-        seen_users_mark(u, text(name), 1000, &item, 1, NULL);
-    }
+    seen_users *u = open_crowd(fresh_dir());
+    test_pass(6 * DAY - 1);
+    assert_int_equal(left_after_checkpoints(u, test_clock()), CROWD + 1);
+    test_pass(2);
+    assert_int_equal(left_after_checkpoints(u, test_clock()), 1);
     seen_users_stats stats;
-    for (int i = 0; i < 8; i++) {
-        uint64_t now = 1000 + small_policy.ttl + 1;
-        seen_users_mark(u, text("new"), i ? now : 1000, &item, 1, NULL);
-        seen_users_sync(u);
-        seen_users_stats_of(u, &stats);
-        if (i == 0) assert_int_equal(stats.users, 5001);
-    }
-    assert_int_equal(stats.users, 1);
-    assert_int_equal(stats.expired, 5000);
+    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(stats.expired, CROWD);
+    assert_int_equal(stats.clock_leaps, 0);
     seen_users_close(u);
+    test_clock_remove();
+}
+
+/* Whatever time a mark claims, other users stay as they are. */
+static void a_mark_of_any_time_removes_nobody_else(void **state)
+{
+    (void)state;
+    const uint64_t times[] = {TODAY + 6 * DAY, 2 * TODAY, UINT64_MAX / 2,
+                              TODAY - 6 * DAY, 1};
+    seen_users *u = open_crowd(fresh_dir());
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        assert_int_equal(left_after_checkpoints(u, times[i]), CROWD + 1);
+    assert_true(shown(u, "u7", "x"));
+    seen_users_close(u);
+    test_clock_remove();
+}
+
+/* The machine's clock leaps ahead, with it all marks; it is noticed. */
+static void a_clock_that_leaps_removes_nobody(void **state)
+{
+    (void)state;
+    char dir[512];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    seen_users *u = open_crowd(dir);
+    test_set_clock(TODAY + 20 * DAY);
+    assert_int_equal(left_after_checkpoints(u, TODAY + 20 * DAY), CROWD + 1);
+    assert_in_range(clock_ahead(u), 20 * DAY - 60000, 20 * DAY);
+    /* Nor does whoever sweeps by the clock, nor the next program. */
+    uint64_t removed;
+    assert_int_equal(seen_users_sweep(u, 0, &removed), SEEN_OK);
+    assert_int_equal(removed, 0);
+    seen_users_close(u);
+    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    assert_int_equal(left_after_checkpoints(u, TODAY + 20 * DAY), CROWD + 1);
+    assert_in_range(clock_ahead(u), 20 * DAY - 60000, 20 * DAY);
+    /* One leap does not vouch for another. */
+    for (uint64_t days = 26; days <= 50; days += 12) {
+        test_set_clock(TODAY + days * DAY);
+        assert_int_equal(left_after_checkpoints(u, test_clock()), CROWD + 1);
+    }
+    /* Set right, all is as before. */
+    test_set_clock(TODAY + 60000);
+    assert_int_equal(left_after_checkpoints(u, TODAY), CROWD + 1);
+    assert_in_range(clock_ahead(u), 0, 120000);
+    seen_users_close(u);
+    test_clock_remove();
+}
+
+/* A store that nobody used for a month: the clock is right, and believed after a
+ * day; whoever knows that it is need not wait. */
+static void a_clock_that_stays_is_believed(void **state)
+{
+    (void)state;
+    char dir[512];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    seen_users_options writes = {.mode = SEEN_STORE_WRITE};
+    for (int knows = 0; knows < 2; knows++) {
+        seen_users *u = open_crowd(dir);
+        seen_users_close(u);
+        test_set_clock(TODAY + 30 * DAY);
+        u = open_store(dir, writes);
+        assert_int_equal(clock_ahead(u), 30 * DAY);
+        assert_int_equal(left_after_checkpoints(u, test_clock()), CROWD + 1);
+        uint64_t removed = 0;
+        if (knows) {
+            assert_int_equal(seen_users_sweep(u, test_clock(), &removed),
+                             SEEN_OK);
+            assert_int_equal(removed, CROWD);
+        } else {
+            test_pass(DAY + 1);
+            assert_int_equal(left_after_checkpoints(u, test_clock()), 1);
+            assert_int_equal(clock_ahead(u), 0);
+        }
+        seen_users_close(u);
+        test_clock_remove();
+        snprintf(dir, sizeof dir, "%s", fresh_dir());
+    }
+}
+
+/* Those who have a clock of their own, far behind, keep their users. */
+static void marks_far_behind_the_clock_remove_nobody(void **state)
+{
+    (void)state;
+    seen_users *u = open_crowd(fresh_dir());
+    test_pass(30 * DAY);
+    assert_int_equal(left_after_checkpoints(u, TODAY + 1000), CROWD + 1);
+    assert_true(shown(u, "u7", "x"));
+    seen_users_close(u);
+    test_clock_remove();
 }
 
 /* ---- Threads ------------------------------------------------------------ */
@@ -574,23 +714,154 @@ static void mark_and_die(const char *dir)
         _exit(1);
 }
 
-static bool shown(seen_users *u, const char *user, const char *item)
+/* A process that does as it is told, one letter at a time. */
+struct other {
+    pid_t pid;
+    int tell, hear;
+};
+
+static void obey(const char *dir, int hear, int tell)
 {
-    bool answer;
-    seen_key key = text(item);
-    assert_int_equal(
-        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer), SEEN_OK);
-    return answer;
+    seen_key a = text("a"), b = text("b"), c = text("c");
+    seen_users *u = NULL;
+    char order;
+    while (read(hear, &order, 1) == 1) {
+        const seen_users_options o = {.mode = SEEN_STORE_DURABLE,
+                                      .create = true};
+        if (order == 'o' && seen_users_open(&u, dir, &o, NULL)) _exit(1);
+        seen_key *item = order == 'a'   ? &a
+                         : order == 'b' ? &b
+                         : order == 'c' ? &c
+                                        : NULL;
+        if (item &&
+            seen_users_mark(u, text("user"), 1000, item, 1, NULL) != SEEN_OK)
+            _exit(1);
+        if (order == 's' && seen_users_sync(u) != SEEN_OK) _exit(1);
+        if (order == 'x' && seen_users_close(u) != SEEN_OK) _exit(1);
+        if (write(tell, &order, 1) != 1) _exit(1);
+    }
+    _exit(0);
 }
 
-static void readers_see_the_checkpoint_or_the_tail(void **state)
+static struct other start(const char *dir)
+{
+    int down[2], up[2];
+    assert_true(pipe(down) == 0 && pipe(up) == 0);
+    fflush(NULL);
+    struct other o = {.pid = fork(), .tell = down[1], .hear = up[0]};
+    if (o.pid == 0) {
+        close(down[1]);
+        close(up[0]);
+        obey(dir, down[0], up[1]);
+    }
+    close(down[0]);
+    close(up[1]);
+    return o;
+}
+
+static void order(struct other *o, const char *orders)
+{
+    char done;
+    for (; *orders; orders++) {
+        assert_int_equal(write(o->tell, orders, 1), 1);
+        assert_int_equal(read(o->hear, &done, 1), 1);
+        assert_int_equal(done, *orders);
+    }
+}
+
+static void finish_off(struct other *o)
+{
+    kill(o->pid, SIGKILL);
+    waitpid(o->pid, NULL, 0);
+    close(o->tell);
+    close(o->hear);
+}
+
+/* With a writer at work, readers see its last checkpoint; after it has died,
+ * everything, also those who were there before. */
+static void readers_of_a_writer_that_dies(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    test_clock_install();
+    /* Before this process opens the store: children would inherit that. */
+    struct other writer = start(dir), next = start(dir);
+    order(&writer, "oasb");
+    seen_users *u = open_store(dir, (seen_users_options){.tail = true});
+    assert_true(shown(u, "user", "b"));
+    seen_users_close(u);
+    u = open_store(dir, (seen_users_options){0});
+    assert_true(shown(u, "user", "a"));
+    for (int i = 0; i < 3; i++, test_pass(1000)) /* it does, as it should */
+        assert_false(shown(u, "user", "b"));
+    order(&writer, "s");
+    assert_true(shown(u, "user", "b"));
+    order(&writer, "c");
+    test_pass(1000);
+    assert_false(shown(u, "user", "c"));
+    finish_off(&writer);
+    assert_false(shown(u, "user", "c")); /* at most a second ago */
+    test_pass(1000);
+    assert_true(shown(u, "user", "c"));
+
+    /* The next writer: its checkpoints are followed again. */
+    order(&next, "os");
+    test_pass(1000);
+    assert_true(shown(u, "user", "c"));
+    order(&next, "x");
+    test_pass(1000);
+    assert_true(shown(u, "user", "c"));
+    finish_off(&next);
+    seen_users_close(u);
+    test_clock_remove();
+}
+
+/* Whoever asks whether there is a writer does not keep one out. */
+static void read_again_and_again(const char *dir)
+{
+    seen_users *u;
+    for (int i = 0; i < 300; i++) {
+        if (seen_users_open(&u, dir, NULL, NULL)) _exit(1);
+        seen_users_close(u);
+    }
+}
+
+static void write_and_die(const char *dir)
+{
+    seen_users *u;
+    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    if (seen_users_open(&u, dir, &o, NULL)) _exit(1);
+}
+
+static void readers_keep_no_writer_out(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    in_child(mark_and_die, dir);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        read_again_and_again(dir);
+        _exit(0);
+    }
+    int status = 1;
+    do
+        in_child(write_and_die, dir);
+    while (waitpid(child, &status, WNOHANG) == 0);
+    assert_int_equal(status, 0);
+}
+
+static void readers_see_the_checkpoint_and_the_tail(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
     in_child(mark_and_die, dir);
     seen_users *u = open_store(dir, (seen_users_options){0});
     assert_true(shown(u, "user", "a"));
-    assert_false(shown(u, "user", "b"));
+    assert_true(shown(u, "user", "b")); /* there is no writer any more */
+    assert_true(shown(u, "other", "b"));
+    seen_users_stats stats;
+    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
     seen_key a = text("a");
     assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL),
                      SEEN_UNSUPPORTED);
@@ -661,6 +932,48 @@ static void there_is_one_writer(void **state)
     seen_users_close(open_store(dir, o));
 }
 
+static void what_is_no_store_is_called_by_its_name(void **state)
+{
+    (void)state;
+    const char *path = fresh_dir();
+    seen_users *u;
+    seen_store_report r;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("a program, or notes\n", f);
+    fclose(f);
+    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
+        seen_users_options o = {.mode = mode, .create = mode > SEEN_STORE_READ};
+        assert_int_equal(seen_users_open(&u, path, &o, &r), SEEN_INVALID);
+        assert_string_equal(r.problem,
+                            "is a regular file, not a store of users");
+    }
+    unlink(path);
+    assert_int_equal(seen_users_open(&u, path, NULL, &r), SEEN_ABSENT);
+}
+
+static void *close_later(void *u)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    assert_int_equal(seen_users_close(u), SEEN_OK);
+    return NULL;
+}
+
+static void a_second_writer_waits_if_it_is_asked_to(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users *u = open_store(dir, o);
+    o.wait_ms = 10;
+    assert_int_equal(try_open(dir, o), SEEN_BUSY);
+    pthread_t closer;
+    assert_int_equal(pthread_create(&closer, NULL, close_later, u), 0);
+    o.wait_ms = 600000;
+    seen_users_close(open_store(dir, o));
+    pthread_join(closer, NULL);
+}
+
 /* ---- Backup ------------------------------------------------------------- */
 
 static void backups_have_everything(void **state)
@@ -710,6 +1023,175 @@ static void a_store_that_lost_its_file_is_not_founded_anew(void **state)
     seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
     assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
     assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
+}
+
+/* ---- Made in part ------------------------------------------------------- */
+
+static void put_file(const char *dir, const char *name, const void *bytes,
+                     size_t len)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    if (len) assert_int_equal(fwrite(bytes, 1, len, f), len);
+    fclose(f);
+}
+
+#define JOURNAL "seen.journal-0000000000000001"
+
+static void left_lock(const char *dir)
+{
+    put_file(dir, "seen.lock", "", 0);
+}
+
+static void left_empty_data(const char *dir)
+{
+    left_lock(dir);
+    put_file(dir, "data.mdb", "", 0);
+    put_file(dir, "lock.mdb", "", 0);
+}
+
+static void left_half_a_file_beside(const char *dir)
+{
+    left_lock(dir);
+    put_file(dir, "data.mdb.seen-new", "half", 4);
+}
+
+/* An environment in which no store has said anything about itself. */
+static void left_data_without_meta(const char *dir)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_set_maxdbs(env, 2), 0);
+    assert_int_equal(mdb_env_open(env, dir, 0, 0600), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, "users", MDB_CREATE, &dbi), 0);
+    assert_int_equal(mdb_dbi_open(txn, "seen", MDB_CREATE, &dbi), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static void left_empty_journal(const char *dir)
+{
+    left_lock(dir);
+    put_file(dir, JOURNAL, "", 0);
+}
+
+/* A header, whole or torn, and space that was claimed. */
+static void left_blank_journal(const char *dir)
+{
+    static const uint8_t bytes[70000] = {0x89, 'S', 'E', 'J', 'L'};
+    left_lock(dir);
+    put_file(dir, JOURNAL, bytes, sizeof bytes);
+}
+
+static void left_blank_journal_and_data(const char *dir)
+{
+    left_blank_journal(dir);
+    put_file(dir, "data.mdb", "", 0);
+}
+
+static void left_nothing(const char *dir)
+{
+    (void)dir;
+}
+
+/* Whatever a power cut leaves of a store that was being made: it is not there,
+ * and can be made. */
+static void a_store_that_was_never_finished_can_be_made(void **state)
+{
+    (void)state;
+    void (*left[])(const char *dir) = {
+        left_nothing,           left_lock,
+        left_empty_data,        left_half_a_file_beside,
+        left_data_without_meta, left_empty_journal,
+        left_blank_journal,     left_blank_journal_and_data,
+    };
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        const char *dir = fresh_dir();
+        seen_users *u;
+        seen_users_options writes = {.mode = SEEN_STORE_WRITE};
+        assert_int_equal(mkdir(dir, 0700), 0);
+        left[i](dir);
+        assert_int_equal(seen_users_open(&u, dir, NULL, NULL), SEEN_ABSENT);
+        assert_int_equal(seen_users_open(&u, dir, &writes, NULL), SEEN_ABSENT);
+        seen_key a = text("a");
+        writes.create = true;
+        u = open_store(dir, writes);
+        assert_false(shown(u, "user", "a"));
+        assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL),
+                         SEEN_OK);
+        assert_int_equal(seen_users_close(u), SEEN_OK);
+        u = open_store(dir, (seen_users_options){0});
+        assert_true(shown(u, "user", "a"));
+        seen_users_close(u);
+        char beside[600];
+        snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
+        assert_int_equal(access(beside, F_OK), -1);
+    }
+}
+
+/* ---- Names -------------------------------------------------------------- */
+
+/* The bytes of a frame that says: frames up to 8 had been on disk. */
+static void nasty_name(uint8_t name[40])
+{
+    memset(name, 0, 40);
+    seen_put_le64(name + 8, 9);
+    seen_put_le64(name + 16, 1); /* what the first writer's epoch is */
+    seen_put_le64(name + 24, 8);
+    seen_put_le32(name + 32, 1);
+    seen_put_le32(name + 4, seen_crc32c(seen_crc32c(0, name, 4), name + 8, 32));
+}
+
+static void mark_a_nasty_name(const char *dir)
+{
+    uint8_t name[40];
+    seen_key a = text("a");
+    nasty_name(name);
+    seen_users *u = open_store(
+        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true});
+    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
+        seen_users_mark(u, (seen_key){name, sizeof name}, 1000, &a, 1, NULL))
+        _exit(1);
+}
+
+/* The power failed before the frame with that name was whole. */
+static void tear_nasty_frame(const char *dir)
+{
+    static uint8_t bytes[1 << 21];
+    uint8_t name[40];
+    char path[600];
+    snprintf(path, sizeof path, "%s/seen.journal-%016x", dir, 1);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    size_t len = fread(bytes, 1, sizeof bytes, f), at = 0;
+    nasty_name(name);
+    while (at + 40 < len && memcmp(bytes + at, name, 40) != 0)
+        at += 8;
+    assert_true(at + 40 < len);
+    memset(bytes, 0, 40);
+    fseek(f, (long)at - 56, SEEK_SET); /* heads of the frame and the change */
+    assert_int_equal(fwrite(bytes, 1, 40, f), 40);
+    fclose(f);
+}
+
+/* Whoever chooses names cannot make a store refuse to open. */
+static void a_name_cannot_pass_for_a_frame(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    in_child(mark_a_nasty_name, dir);
+    tear_nasty_frame(dir);
+    seen_users *u = open_store(dir, (seen_users_options){.tail = true});
+    assert_true(shown(u, "user", "a"));
+    seen_users_close(u);
+    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    assert_true(shown(u, "user", "a"));
+    assert_int_equal(seen_users_close(u), SEEN_OK);
 }
 
 /* ---- Policy and secret -------------------------------------------------- */
@@ -836,6 +1318,32 @@ static void bad_arguments_are_refused(void **state)
     seen_exposure_info info;
     assert_int_equal(seen_users_info_of(u, text("good"), 1, &info),
                      SEEN_ABSENT);
+    seen_users_close(u);
+}
+
+/* Why a take was refused is said, and not of the calls behind it. */
+static void a_refusal_is_of_its_call_alone(void **state)
+{
+    (void)state;
+    const seen_policy p = {.items = 2, .generations = 2};
+    seen_users *u = open_store(
+        "mem:", (seen_users_options){.mode = SEEN_STORE_WRITE, .policy = &p});
+    bool there;
+    for (int next = 0; next < 3; next++) {
+        seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
+        size_t n = 7;
+        assert_int_equal(seen_users_take(u, text("ann"), 1, x, 5, 5, &n),
+                         SEEN_INVALID);
+        assert_int_equal(n, 7);
+        assert_non_null(strstr(seen_users_problem(u), "more than 4 items"));
+        seen_status status =
+            next == 0 ? seen_users_take(u, text("ann"), 1, x, 5, 4, &n)
+            : next == 1
+                ? seen_users_mark(u, text("ann"), 1, x, 1, NULL)
+                : seen_users_maybe_many(u, text("ann"), 1, x, 1, &there);
+        assert_int_equal(status, SEEN_OK);
+        assert_string_equal(seen_users_problem(u), "");
+    }
     seen_users_close(u);
 }
 
@@ -1005,15 +1513,26 @@ int main(void)
         cmocka_unit_test(stores_agree_with_records),
         cmocka_unit_test(old_users_leave),
         cmocka_unit_test(checkpoints_remove_old_users),
+        cmocka_unit_test(a_mark_of_any_time_removes_nobody_else),
+        cmocka_unit_test(a_clock_that_leaps_removes_nobody),
+        cmocka_unit_test(a_clock_that_stays_is_believed),
+        cmocka_unit_test(marks_far_behind_the_clock_remove_nobody),
         cmocka_unit_test(takes_are_one_step),
-        cmocka_unit_test(readers_see_the_checkpoint_or_the_tail),
+        cmocka_unit_test(readers_see_the_checkpoint_and_the_tail),
+        cmocka_unit_test(readers_of_a_writer_that_dies),
+        cmocka_unit_test(readers_keep_no_writer_out),
         cmocka_unit_test(what_was_recovered_is_written),
         cmocka_unit_test(there_is_one_writer),
+        cmocka_unit_test(what_is_no_store_is_called_by_its_name),
+        cmocka_unit_test(a_second_writer_waits_if_it_is_asked_to),
         cmocka_unit_test(backups_have_everything),
         cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
+        cmocka_unit_test(a_store_that_was_never_finished_can_be_made),
+        cmocka_unit_test(a_name_cannot_pass_for_a_frame),
         cmocka_unit_test(policies_change_and_secrets_do_not),
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(a_refusal_is_of_its_call_alone),
         cmocka_unit_test(damage_is_an_error_for_its_user_alone),
         cmocka_unit_test(names_that_are_too_long_are_corruption),
         cmocka_unit_test(all_ways_give_the_same_answers),

@@ -1,0 +1,128 @@
+/* policy_data.c - see policy_data.h. */
+#include "policy_data.h"
+
+#include "policy.h"
+
+#include <string.h>
+
+/* ---- RDB ---------------------------------------------------------------- */
+
+void policy_aux_save(RedisModuleIO *io, int when)
+{
+    const struct policy *p;
+    uint64_t n = 0;
+    (void)when;
+    while (policy_set_at(n))
+        n++;
+    RedisModule_SaveUnsigned(io, n);
+    for (size_t i = 0; (p = policy_set_at(i)); i++) {
+        RedisModule_SaveStringBuffer(io, p->name, strlen(p->name));
+        RedisModule_SaveStringBuffer(io, p->text, strlen(p->text));
+    }
+}
+
+void policy_aux_save2(RedisModuleIO *io, int when)
+{
+    if (policy_set_at(0)) policy_aux_save(io, when);
+}
+
+/* NULL, or what is wrong. */
+static const char *load_one(RedisModuleIO *io)
+{
+    size_t name_len = 0, text_len = 0;
+    const char *problem = "its name and numbers";
+    bool changed;
+    char *name = RedisModule_LoadStringBuffer(io, &name_len);
+    char *text = name ? RedisModule_LoadStringBuffer(io, &text_len) : NULL;
+    if (text && !RedisModule_IsIOError(io))
+        problem = policy_set(name, name_len, text, text_len, &changed);
+    if (name) RedisModule_Free(name);
+    if (text) RedisModule_Free(text);
+    return problem;
+}
+
+int policy_aux_load(RedisModuleIO *io, int encoding, int when)
+{
+    const char *problem = NULL;
+    (void)encoding;
+    (void)when;
+    uint64_t n = RedisModule_LoadUnsigned(io);
+    for (; n > 0 && !problem && !RedisModule_IsIOError(io); n--)
+        problem = load_one(io);
+    if (!problem && !RedisModule_IsIOError(io)) return REDISMODULE_OK;
+    RedisModule_LogIOError(io, "warning",
+                           "seen: a policy cannot be loaded: expected %s",
+                           problem ? problem : "how many there are");
+    return REDISMODULE_ERR;
+}
+
+/* ---- AOF ---------------------------------------------------------------- */
+
+#define SOON_MS  0
+#define LATER_MS 100
+
+/* A child process is rewriting the AOF, perhaps, and the file that goes on from
+ * there does not have the policies yet. */
+static bool owed;
+
+/* Into the AOF alone: replicas have them. By a timer, which is no command: that
+ * would be repeated by the AOF as one that changed something. It runs before the
+ * server can learn that the child is done, so no file is without them. While
+ * clients are paused the server must not be made to write: then later. */
+static void emit(RedisModuleCtx *ctx, void *data)
+{
+    const struct policy *p;
+    (void)data;
+    if (RedisModule_AvoidReplicaTraffic && RedisModule_AvoidReplicaTraffic()) {
+        RedisModule_CreateTimer(ctx, LATER_MS, emit, NULL);
+        return;
+    }
+    owed = false;
+    for (size_t i = 0; (p = policy_set_at(i)); i++)
+        RedisModule_Replicate(ctx, "SEEN.POLICY", "Rcc", p->name, p->text);
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent event,
+                       uint64_t subevent, void *data)
+{
+    (void)ctx;
+    (void)event;
+    (void)data;
+    if (subevent <= REDISMODULE_SUBEVENT_LOADING_REPL_START) policy_reset_all();
+}
+
+static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent event,
+                    uint64_t subevent, void *data)
+{
+    (void)event;
+    (void)data;
+    if (subevent != REDISMODULE_SUBEVENT_FORK_CHILD_BORN || owed ||
+        !policy_set_at(0) ||
+        !(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF))
+        return;
+    owed = true;
+    RedisModule_CreateTimer(ctx, SOON_MS, emit, NULL);
+}
+
+int policy_data_subscribe(RedisModuleCtx *ctx)
+{
+    static const struct {
+        uint64_t id;
+        RedisModuleEventCallback callback;
+    } events[] = {{REDISMODULE_EVENT_LOADING, on_loading},
+                  {REDISMODULE_EVENT_FORK_CHILD, on_fork}};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        RedisModuleEvent event = {.id = events[i].id, .version = 1};
+        if (RedisModule_SubscribeToServerEvent(
+                ctx, event, events[i].callback) == REDISMODULE_OK)
+            continue;
+        RedisModule_Log(ctx, "warning",
+                        "seen: this server does not tell of event %d: 6.2 is "
+                        "needed",
+                        (int)events[i].id);
+        return REDISMODULE_ERR;
+    }
+    return REDISMODULE_OK;
+}

@@ -1,0 +1,28 @@
+/*
+ * policy_data.h - policies that SEEN.POLICY has set are data of the server, as its
+ * keys are.
+ *
+ *     RDB       beside the keys (the aux data of their type): how many, then name
+ *               and policy of each as strings. With a preamble, AOF files, too.
+ *     AOF       SEEN.POLICY, as it happens; when the file is rewritten, again,
+ *               because a rewritten file without a preamble holds only keys
+ *     replicas  SEEN.POLICY, as it happens; and the RDB they begin with
+ *
+ * When data are loaded, those policies take the place of all that were set. An RDB
+ * file of an earlier module has none.
+ */
+#ifndef SEEN_MODULE_POLICY_DATA_H
+#define SEEN_MODULE_POLICY_DATA_H
+
+#include "redis_api.h"
+
+/* Hear of loading and of files being rewritten. */
+int policy_data_subscribe(RedisModuleCtx *ctx);
+
+/* Methods of a data type. _save writes always, which Redis 7.0 needs; _save2 only
+ * if there is something: a server without the module can load that file. */
+int policy_aux_load(RedisModuleIO *io, int encoding, int when);
+void policy_aux_save(RedisModuleIO *io, int when);
+void policy_aux_save2(RedisModuleIO *io, int when);
+
+#endif

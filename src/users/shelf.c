@@ -1,0 +1,87 @@
+/*
+ * shelf.c - how the file of a shelf comes into being.
+ *
+ *     data.mdb.seen-new   made and filled, on disk
+ *     data.mdb            the same file, renamed; its name is on disk
+ *
+ * The journal comes later. So whatever the power does, data.mdb is whole if it is
+ * there, and a journal that holds anything is never there without it.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "users/shelf.h"
+
+#include "store/io.h"
+#include "store/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* It will hold the store's secret. */
+#define PRIVATE 0600
+
+static seen_status nothing_there(const char *path)
+{
+    return seen_os->unlink(path) == 0 || errno == ENOENT ? SEEN_OK : SEEN_IO;
+}
+
+static seen_status make_empty(const char *path)
+{
+    int fd =
+        seen_io_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE);
+    if (fd < 0) return SEEN_IO;
+    seen_io_close(fd);
+    return SEEN_OK;
+}
+
+static seen_status sync_file(const char *path)
+{
+    int fd = seen_io_open(path, O_RDONLY, 0);
+    if (fd < 0) return SEEN_IO;
+    seen_status status = seen_io_sync(fd);
+    seen_io_close(fd);
+    return status;
+}
+
+/* Whoever makes a store holds its lock: what lies there was left by a crash. */
+seen_status seen_shelf_make(const char *dir,
+                            seen_status (*fill)(const char *path,
+                                                seen_store_report *r),
+                            seen_store_report *r)
+{
+    char data[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM];
+    int len = snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
+    if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
+    snprintf(data, sizeof data, "%s/data.mdb", dir);
+    if (nothing_there(beside) != SEEN_OK || make_empty(beside) != SEEN_OK)
+        return seen_report_io(r, "make data.mdb");
+    seen_status status = fill(beside, r);
+    if (status == SEEN_OK &&
+        (sync_file(beside) != SEEN_OK || seen_os->rename(beside, data) != 0 ||
+         seen_io_sync_dir(data) != SEEN_OK))
+        status = seen_report_io(r, "make data.mdb");
+    int before = errno;
+    if (status != SEEN_OK) (void)nothing_there(beside);
+    errno = before;
+    return status;
+}
+
+seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r)
+{
+    char data[SEEN_PATH_ROOM];
+    struct seen_stat st = {0};
+    *made = true; /* if in doubt: it will not be made again over another */
+    int len = snprintf(data, sizeof data, "%s/data.mdb", dir);
+    if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
+    if (seen_os->stat(data, &st) != 0 && errno != ENOENT)
+        return seen_report_io(r, "data.mdb");
+    *made = st.size > 0;
+    return SEEN_OK;
+}
+
+bool seen_shelf_there(const char *dir)
+{
+    bool made;
+    (void)seen_shelf_look(dir, &made, NULL);
+    return made;
+}

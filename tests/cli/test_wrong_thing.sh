@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# test_wrong_thing.sh - a filter where a store belongs, a store where a filter belongs, a name
+# with a slip in it: errors and warnings say what is there.
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+seq 1 10 >lines
+"$seen" build -q --kind bloom -o filter lines
+"$seen" mark -q feed alice post-1
+mkdir empty
+stores=('fresh @ u lines' 'take @ u -n 1 lines' 'mark @ u i' 'forget @ u' 'sweep @' 'backup @ copy')
+filters=('check @ lines' 'add @ lines' 'remove @ lines' 'uniq --state @ lines' 'merge -o out @ @' 'convert @ --to native -o out')
+# each NAME TEXT VERB...: with the name for "@", fails so.
+each() {
+  local name=$1 text=$2 verb
+  shift 2
+  for verb; do
+    # shellcheck disable=SC2086
+    run "$seen" ${verb//@/$name}; expect_failure "$name: $text"
+  done
+}
+
+each filter 'is a filter file (of kind bloom), not a store of users: seen check asks it' "${stores[@]}"
+each lmdb:filter 'is a filter file (of kind bloom), not a store of users' "${stores[@]}"
+each lines 'is a regular file, not a store of users' "${stores[@]}"
+each /dev/null 'is no directory, not a store of users' "${stores[@]}"
+each empty 'is a directory without a store in it; seen mark and seen take make one' \
+  'fresh @ u lines' 'forget @ u' 'sweep @' 'backup @ copy'
+each nothing 'no such store; seen mark and seen take make one' 'fresh @ u lines' 'forget @ u' 'sweep @' 'backup @ copy'
+each feed 'is a store of users, not a filter file: seen fresh asks it' "${filters[@]}"
+each empty 'is a directory: expected a filter file' "${filters[@]}"
+expect_no_file copy; expect_no_file out
+
+# A store that may not be read is there all the same.
+if [ "$(id -u)" -ne 0 ]; then
+  chmod 0 feed
+  run "$seen" fresh feed alice lines; expect_failure 'feed: data.mdb: Permission denied'
+  run "$seen" mark feed alice x; expect_failure 'Permission denied'
+  chmod 700 feed
+elif chmod 755 . && setpriv --reuid=65534 --clear-groups test -x . 2>/dev/null && setpriv --reuid=65534 --clear-groups test -x "$seen"; then
+  run setpriv --reuid=65534 --clear-groups "$seen" fresh feed alice lines
+  expect_failure 'feed: data.mdb: Permission denied'
+else
+  echo "not tried: a store of somebody else (the program cannot be run as another user)"
+fi
+
+# ---- Slips ------------------------------------------------------------------
+
+run "$seen" fresh fed alice lines; expect_failure 'fed: no such store; there is one called feed'
+run "$seen" fresh ./fed/ alice lines; expect_failure './fed/: no such store; there is one called feed'
+run "$seen" mark --no-create fed alice x; expect_failure 'fed: no such store; there is one called feed'; expect_no_file fed
+run "$seen" take --no-create other alice -n 1 lines; expect_failure 'other: no such store'; expect_no_file other
+run "$seen" mark --no-create feed alice x; expect_code 0
+run "$seen" add --no-create nofilter -n 10 -p 1% lines; expect_failure 'nofilter: no such file, and --no-create says to make none'
+expect_no_file nofilter
+run "$seen" mark fed alice x; expect_code 0
+expect_err 'fed: is a new store; there is one called feed: mistyped? (--no-create makes none)'
+run "$seen" mark -q fedd alice x; expect_code 0; expect_silent
+run "$seen" mark elsewhere alice x; expect_code 0; expect; [[ $err != *mistyped* ]] || wrong "nothing has a name like that"
+printf 'u\ti\n' >events.tsv
+run "$seen" mark new events.tsv; expect_no_file new
+expect_failure 'events.tsv is taken for a user, though there is such a file, and ITEM is missing: events come from stdin (seen mark new < events.tsv)'
+run "$seen" mark new nobody; expect_failure 'ITEM is missing'
+finish
