@@ -431,8 +431,8 @@ static void plain_bytes_do_not_wait(void **state)
                                          "BZh\n",
                                          "BZh9\n",
                                          "BZh91AY&S\n",
-                                         "\xfd"
-                                         "7zXZ\n"};
+                                         ("\xfd"
+                                          "7zXZ\n")};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int fds[2];
         char buf[16];
