@@ -220,6 +220,19 @@ static void check_pieces(const seen_filter *f, struct bytes saved,
     free(b.at);
 }
 
+/* Field by field: what lies between them is anything. */
+static void assert_same_info(const seen_info *a, const seen_info *b)
+{
+    assert_true(a->kind == b->kind && a->flags == b->flags);
+    assert_true(a->hash == b->hash && a->dialect == b->dialect);
+    assert_true(a->hashes == b->hashes && a->lines == b->lines);
+    assert_true(a->links == b->links && a->counted == b->counted);
+    assert_true(a->capacity == b->capacity && a->items == b->items);
+    assert_true(a->bits == b->bits && a->bits_set == b->bits_set);
+    assert_true(a->fpp == b->fpp && a->fpp_now == b->fpp_now);
+    assert_true(a->bytes == b->bytes && a->key_form == b->key_form);
+}
+
 static void check_kept(const seen_filter *f, struct bytes saved)
 {
     assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
@@ -237,7 +250,7 @@ static void check_kept(const seen_filter *f, struct bytes saved)
     seen_info a, b;
     seen_info_of(f, &a);
     seen_info_of(loaded, &b);
-    assert_memory_equal(&a, &b, sizeof a);
+    assert_same_info(&a, &b);
     seen_free(loaded);
     seen_free(viewed);
     seen_free(copy);
