@@ -30,7 +30,9 @@
 
 #include <string.h>
 
-#define FEW       1024 /* items that need no memory of their own */
+#define FEW 1024 /* items that need no memory of their own */
+#define MOST_IDS                                                               \
+    ((size_t)1 << 22) /* packed: two seconds, and 0.3 GB meanwhile */
 #define MOST_TIME (((long long)1 << 48) - 1)
 
 /* ---- Arguments ---------------------------------------------------------- */
@@ -111,9 +113,14 @@ static seen_key *keys_of(RedisModuleString **items, size_t n, seen_key few[FEW])
     return keys;
 }
 
-static void keys_done(seen_key *keys, seen_key few[FEW])
+/* At the end of a command: what many items took is not kept, nor is the record
+ * that came out. */
+static void keys_done(const struct request *q, seen_key *keys,
+                      seen_key few[FEW])
 {
-    if (keys != few) RedisModule_Free(keys);
+    if (keys == few) return;
+    RedisModule_Free(keys);
+    policy_rest(q->policy);
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -251,7 +258,7 @@ int xp_check(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         count_answers(answers, q.n);
     }
     RedisModule_Free(answers);
-    keys_done(keys, few);
+    keys_done(&q, keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
@@ -288,7 +295,7 @@ int xp_fresh(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         count_asked(q.n, fresh);
         reply_items(ctx, keys, fresh < q.most ? fresh : q.most);
     }
-    keys_done(keys, few);
+    keys_done(&q, keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (key) RedisModule_CloseKey(key);
     return REDISMODULE_OK;
@@ -337,13 +344,13 @@ int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     for (size_t i = 0; status == SEEN_OK && i < q.n; i++)
         new += fresh[i];
     RedisModule_Free(fresh);
-    keys_done(keys, few);
-    if (status != SEEN_OK) return fail(ctx, key, status);
-    if (changed) {
+    if (status == SEEN_OK && changed) {
         replicate_mark(ctx, argv[1], &q, q.items, q.n);
         live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
     }
+    keys_done(&q, keys, few);
+    if (status != SEEN_OK) return fail(ctx, key, status);
     statistics.adds += q.n;
     RedisModule_CloseKey(key);
     return RedisModule_ReplyWithLongLong(ctx, new);
@@ -408,7 +415,7 @@ int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
     }
-    keys_done(keys, few);
+    keys_done(&q, keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
@@ -444,6 +451,11 @@ static bool read_packed(RedisModuleCtx *ctx, struct request *q,
     *p = (struct packed){.bytes = ids.data,
                          .width = (size_t)width,
                          .n = ids.len / (size_t)width};
+    if (p->n > MOST_IDS) {
+        RedisModule_ReplyWithError(
+            ctx, "ERR at most 4194304 ids in one command: send several");
+        return false;
+    }
     p->keys = p->n <= FEW ? few : RedisModule_Alloc(p->n * sizeof *p->keys);
     for (size_t i = 0; i < p->n; i++)
         p->keys[i] = (seen_key){p->bytes + i * p->width, p->width};
@@ -493,7 +505,7 @@ int xp_freshp(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         count_asked(p.n, fresh);
         reply_bits(ctx, &p, fresh < q.most ? fresh : q.most);
     }
-    keys_done(p.keys, few);
+    keys_done(&q, p.keys, few);
     if (refused) return REDISMODULE_OK;
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (key) RedisModule_CloseKey(key);
@@ -538,7 +550,7 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
         refused = true;
     }
     if (refused) {
-        keys_done(p.keys, few);
+        keys_done(&q, p.keys, few);
         return REDISMODULE_OK;
     }
     seen_status status = SEEN_OK;
@@ -569,7 +581,7 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
         live(ctx, key, argv[1], q.policy);
         changed_key(ctx, argv[1], "seen.mark");
     }
-    keys_done(p.keys, few);
+    keys_done(&q, p.keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     RedisModule_CloseKey(key);
     return REDISMODULE_OK;
@@ -601,15 +613,16 @@ int xp_forget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     struct exposure *e = open(
         ctx, argv[1], REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
+    seen_key few[FEW], *keys = few;
     if (e && q.n) {
-        seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
+        keys = keys_of(q.items, q.n, few);
         status = seen_exposure_forget(q.policy->x, exposure_record(e), q.now,
                                       keys, q.n, &record);
-        keys_done(keys, few);
     }
     if (e && status == SEEN_OK) /* the policy stays as it is */
         status = store(key, e, record,
                        exposure_own(e, &policy) ? &policy : NULL, &changed);
+    keys_done(&q, keys, few);
     if (status != SEEN_OK) return fail(ctx, key, status);
     if (changed) {
         if (q.n)

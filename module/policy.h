@@ -55,6 +55,9 @@ struct policy *policy_find(const char *at, size_t len, const char **problem);
 struct policy *policy_of(const seen_policy *numbers, const char **problem);
 bool policy_same(const seen_policy *a, const seen_policy *b);
 
+/* The room of one that is not in use any more is given back if rooms are large. */
+void policy_rest(struct policy *p);
+
 /* What all policies take to work in. */
 uint64_t policy_bytes(void);
 

@@ -100,6 +100,14 @@ def packed_forms(module):
         for bad in (("0", b"x"), ("3", b"abcd"), ("x", b"ab"), ("65537", b"")):
             refused(r, "SEEN.FRESHP", "u", *bad, says="width")
         refused(r, "SEEN.TAKEP", "u", "8", packed, "x", "y")
+        # What a large command worked in is not kept; a larger one is refused.
+        most = 1 << 22
+        same(r("SEEN.MARKP", "many", "1", bytes(most)), 1)
+        same(r("SEEN.FRESHP", "many", "1", bytes(most)), bytes(most // 8))
+        info = r("INFO", "seen").decode()
+        same(int(info.split("policy_bytes:")[1].split()[0]) < 64 << 20, True, "room is given back")
+        for command in (("MARKP", "many"), ("FRESHP", "many"), ("TAKEP", "many", "COUNT", "1")):
+            refused(r, "SEEN." + command[0], *command[1:], "1", bytes(most + 1), says="at most 4194304 ids")
 
 
 def time_and_policies(module):
