@@ -55,7 +55,8 @@
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
  *            there is no writer, and is SEEN_BUSY beside one.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
- *            seen_users_forget_user() and a new start helps.
+ *            seen_users_forget_user() and a new start helps. LMDB trusts the
+ *            pages of data.mdb itself: open none from people you do not trust.
  */
 #ifndef SEEN_USERS_H
 #define SEEN_USERS_H

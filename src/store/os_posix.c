@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -214,8 +216,45 @@ static int os_list(const char *dir, bool (*each)(void *ctx, const char *name),
     return problem ? -1 : 0;
 }
 
+/* Copies what is not a hole. */
+static bool read_all(int fd, uint8_t *to, size_t len)
+{
+    off_t at = 0, end = (off_t)len;
+    while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && at < end) {
+        off_t stop = lseek(fd, at, SEEK_HOLE);
+        if (stop < 0) return false;
+        if (stop > end) stop = end;
+        while (at < stop) {
+            ssize_t n = pread(fd, to + at, (size_t)(stop - at), at);
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) return false;
+            at += n;
+        }
+    }
+    return at >= 0 || errno == ENXIO; /* nothing but a hole is left */
+}
+
+/* tmpfs takes a page for a hole as soon as it is looked at through a map: SIGBUS
+ * where none is left. read() takes none, so such a file is copied. */
+static void *map_of_holes(int fd, size_t len)
+{
+    struct stat st;
+    struct statfs disk;
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_blocks * 512 >= len ||
+        fstatfs(fd, &disk) != 0 || disk.f_type != TMPFS_MAGIC)
+        return NULL;
+    void *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return NULL;
+    if (read_all(fd, at, len)) return at;
+    munmap(at, len);
+    return NULL;
+}
+
 static void *os_map(int fd, size_t len, enum seen_map_mode mode)
 {
+    void *copy = mode == SEEN_MAP_WRITE ? NULL : map_of_holes(fd, len);
+    if (copy) return copy;
     int access = mode == SEEN_MAP_READ ? PROT_READ : PROT_READ | PROT_WRITE;
     int sharing = mode == SEEN_MAP_PRIVATE ? MAP_PRIVATE : MAP_SHARED;
     void *at = mmap(NULL, len, access, sharing, fd, 0);
