@@ -359,7 +359,8 @@ static size_t refuse(struct stream *s, uint8_t *to, size_t cap)
     }
 
 static const struct codec lzw = REFUSED("compress"), lz4 = REFUSED("lz4"),
-                          sevenzip = REFUSED("7z"), zip = REFUSED("zip");
+                          sevenzip = REFUSED("7z"), zip = REFUSED("zip"),
+                          lzma = REFUSED("lzma");
 
 #ifndef SEEN_WITH_COMPRESSION
 static const struct codec bzip2 = REFUSED("bzip2"), gzip = REFUSED("gzip"),
@@ -391,6 +392,8 @@ static const struct format {
     {&lzw, 2, {0x1f, 0x9d}, {0}},
     {&lz4, 4, {0x04, 0x22, 0x4d, 0x18}, {0}},
     {&zip, 4, {'P', 'K', 3, 4}, {0}},
+    /* Properties, a size of the dictionary as the presets have them, no length. */
+    {&lzma, 10, {0x5d, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff}, {[3] = 0xf4, [4] = 0x07}},
     {&sevenzip, 6, {'7', 'z', 0xbc, 0xaf, 0x27, 0x1c}, {0}},
     /* clang-format on */
 };

@@ -442,6 +442,12 @@ static void close_early(void)
     close_once();
 }
 
+/* Then the options are wrong, and not some of the lines. */
+static bool mostly_odd(void)
+{
+    return key_format.fields && 2 * tally.odd > tally.lines;
+}
+
 static void note_odd(void)
 {
     char odd[UNIT_TEXT], lines[UNIT_TEXT];
@@ -457,7 +463,7 @@ static void note_odd(void)
             "%s and %zu more began with a byte order mark, which is no part of "
             "their first lines",
             file, marks - 1);
-    if (tally.odd)
+    if (tally.odd && !mostly_odd())
         note("%s of %s %s %s", show_count(odd, (double)tally.odd),
              show_many(lines, (double)tally.lines, "line"),
              tally.odd == 1 ? "has" : "have", odd_lines());
@@ -469,6 +475,9 @@ static void warn_odd(void)
     char odd[UNIT_TEXT], lines[UNIT_TEXT];
     const char *encoding, *wide = source_wide(source, &encoding);
     show_many(lines, (double)tally.lines, "line");
+    if (mostly_odd())
+        warn("%s of %s %s %s", show_count(odd, (double)tally.odd), lines,
+             tally.odd == 1 ? "has" : "have", odd_lines());
     if (wide)
         warn("%s: every other byte is NUL, as in UTF-16 without a byte order "
              "mark: then convert it first, iconv -f %s -t UTF-8",

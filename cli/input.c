@@ -410,6 +410,8 @@ static seen_key pick_fields(seen_key line, char *to, size_t *odd)
         ++*odd;
         return w.field == 1 ? line : (seen_key){to, 0};
     }
+    if (w.field == 1 && text.len == line.len && ranges[0].to != SIZE_MAX)
+        ++*odd; /* no DELIM in it, and the first field is wanted */
     for (size_t i = 1; i < range_count && find_piece(&w, ranges[i], &piece);
          i++) {
         if (text.data != to) memcpy(to, text.data, text.len);
@@ -493,8 +495,8 @@ static seen_key make_key(seen_key line, uint8_t *to, struct chunk *c)
 const char *odd_lines(void)
 {
     if (key_format.fields)
-        return "none of the fields of -f (without DELIM the key is the "
-               "line, otherwise it is empty): is -t what separates them?";
+        return "no DELIM, and the line is the key, or none of the fields, and "
+               "the key is empty: is -t what separates the fields of -f?";
     return key_format.users ? "a second tab, which is part of the item "
                               "(cut -f 1,2 leaves it out)"
                             : NULL;
@@ -660,6 +662,15 @@ static const struct mark *find_mark(const char *bytes, size_t have, bool *more)
     return NULL;
 }
 
+/* At the beginning of a tar archive; its file may have been compressed. */
+static bool is_tar(const char *bytes, size_t len)
+{
+    return len >= 262 && memcmp(bytes + 257, "ustar", 5) == 0;
+}
+
+#define NOT_LINES                                                              \
+    "%s: is a tar archive, expected lines: tar -xOf prints the files in it"
+
 #define NOT_BYTES                                                              \
     "%s: is text in %s, expected lines of bytes or UTF-8: convert it first, "  \
     "iconv -f %s -t UTF-8"
@@ -668,10 +679,11 @@ static const struct mark *find_mark(const char *bytes, size_t have, bool *more)
  * out later. */
 static void must_be_bytes(const char *name, int fd)
 {
-    char first[4];
+    char first[512];
     bool more;
     ssize_t got = pread(fd, first, sizeof first, lseek(fd, 0, SEEK_CUR));
     if (got <= 0 || key_format.nul) return;
+    if (is_tar(first, (size_t)got)) fail(NOT_LINES, name);
     const struct mark *mark = find_mark(first, (size_t)got, &more);
     if (mark && mark->encoding)
         fail(NOT_BYTES, name, mark->encoding, mark->encoding);
@@ -831,6 +843,11 @@ static bool begin_file(struct source *s, struct chunk *c)
     const struct mark *mark = find_mark(c->bytes, c->len, &more);
     if (!mark && more) return false;
     s->begins = false;
+    if (is_tar(c->bytes, c->len)) {
+        c->len = 0;
+        break_off(s, c, NOT_LINES, s->file);
+        return false;
+    }
     if (!mark) {
         const char *encoding = s->wide_file ? NULL : looks_wide(c);
         if (encoding) s->wide_file = s->file, s->wide_encoding = encoding;

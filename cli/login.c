@@ -82,15 +82,19 @@ static bool find_login(const char *url, struct span *out)
     return true;
 }
 
-/* Nothing is called so, but people try. */
+/* Nothing is called so, but people try; from the first of them to the last. */
 static bool find_parameter(const char *url, struct span *out)
 {
-    const char *at = strstr(url, "password=");
-    if (!at || (at[-1] != '?' && at[-1] != '&')) return false;
-    at += strlen("password=");
-    *out = (struct span){(size_t)(at - url),
-                         (size_t)(at - url) + strcspn(at, "&")};
-    return true;
+    bool found = false;
+    for (const char *at = url; (at = strstr(at, "password="));) {
+        bool named = at > url && (at[-1] == '?' || at[-1] == '&');
+        at += strlen("password=");
+        if (!named) continue;
+        if (!found) out->from = (size_t)(at - url);
+        out->to = (size_t)(at - url) + strcspn(at, "&");
+        found = true;
+    }
+    return found;
 }
 
 /* ---- Hiding ------------------------------------------------------------- */

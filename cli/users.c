@@ -15,6 +15,7 @@
 #include "target.h"
 #include "units.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -301,6 +302,19 @@ static void wait_until_closed(void)
     pthread_mutex_unlock(&changing.lock);
 }
 
+/* Stores of days and shards have names that are alike on purpose. */
+static bool same_but_for_digits(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (isdigit((unsigned char)*a))
+            a++;
+        while (isdigit((unsigned char)*b))
+            b++;
+        if (*a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
 /* A store beside this one, or where it would be, with nearly its name; NULL:
  * none. To be freed. */
 static char *near_store(const char *name)
@@ -312,6 +326,7 @@ static char *near_store(const char *name)
         path[--len] = '\0';
     char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     struct near near = near_to(base, strlen(base));
+    near.slips = 2; /* one slip is a mistake, more are another name */
     char *best = NULL;
     if (slash) *slash = '\0';
     DIR *dir = opendir(!slash ? "." : slash == path ? "/" : path);
@@ -319,7 +334,7 @@ static char *near_store(const char *name)
         char data[512];
         struct stat st;
         snprintf(data, sizeof data, "%s/data.mdb", e->d_name);
-        if (strcmp(e->d_name, base) == 0 ||
+        if (strlen(base) < 3 || same_but_for_digits(e->d_name, base) ||
             fstatat(dirfd(dir), data, &st, 0) != 0)
             continue;
         size_t slips = near.slips;
@@ -334,14 +349,29 @@ static char *near_store(const char *name)
     return best;
 }
 
+static bool has_journal(const char *path)
+{
+    bool has = false;
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && !has && (e = readdir(dir));)
+        has = strncmp(e->d_name, "seen.journal-", 13) == 0;
+    if (dir) closedir(dir);
+    return has;
+}
+
 __attribute__((noreturn)) static void no_such_store(const struct users *u)
 {
+    if (has_journal(dir_of(u->name)))
+        fail("%s: data.mdb is missing, and its journal is there: restore "
+             "data.mdb from a backup",
+             u->name);
     char *near = near_store(u->name);
     if (near) fail("%s: no such store; there is one called %s", u->name, near);
-    fail("%s: %s; seen mark and seen take make one", u->name,
+    fail("%s: %s%s", u->name,
          strncmp(u->report.problem, "is a directory", 14) == 0
              ? u->report.problem
-             : "no such store");
+             : "no such store",
+         opt.no_create ? "" : "; seen mark and seen take make one");
 }
 
 /* Filters have verbs of their own. */

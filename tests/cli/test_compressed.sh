@@ -187,6 +187,11 @@ for file in small.gz small.zst small.xz small.bz2 named.gz almost; do
   "$seen" uniq $file | cmp -s - .out || wrong "$file, byte by byte"
 done
 
+for preset in 0 1 6 9; do
+  xz --format=lzma -$preset -c one >old.lzma
+  run "$seen" uniq old.lzma; expect_failure "is compressed with lzma, which this build does not read: decompress it first"
+done
+
 # What has been decompressed is shown while the writer thinks. The files of the
 # answers are looked at until they are right: only a line that never comes fails.
 shows() { # TEXT

@@ -68,9 +68,21 @@ run "$seen" forget -q store bob -f1 -t: 7:x; echo 7 >posts; run "$seen" fresh st
 # Lines that have none of the fields are counted: as cut, the line where there is
 # no DELIM, otherwise nothing.
 printf 'a\nb\nc:\n:\nx:1\n' >few
-run "$seen" uniq -f 2 -t : few; expect_out $'a\nb\nc:\nx:1'; expect_err "2 of 5 lines have none of the fields of -f"
-run "$seen" uniq -f 3 -t : -c few; expect_out 3; expect_err "5 of 5 lines have none"
-echo a >single; run "$seen" uniq -f 2 -t : single; expect_err "1 of 1 line has none of the fields of -f"
+run "$seen" uniq -f 2 -t : few; expect_out $'a\nb\nc:\nx:1'; expect_err "uniq: 2 of 5 lines have no DELIM, and the line is the key, or none of the fields"
+run "$seen" uniq -f 3 -t : -c few; expect_out 3; expect_err "warning: 5 of 5 lines have no DELIM"
+echo a >single; run "$seen" uniq -f 2 -t : single; expect_err "warning: 1 of 1 line has no DELIM"
+# Most lines: the options are wrong, and no filter is made of that without a word.
+printf 'k1:7\nk2:7\nk3:7\n' >colons
+for options in "-f 1" "-f 9 -t :" "-f 1,2 -t ,"; do
+  # shellcheck disable=SC2086
+  run "$seen" build -qn 10 $options -o odd.seen colons; expect_code 0; expect_err "warning: 3 of 3 lines have no DELIM"
+  # shellcheck disable=SC2086
+  run "$seen" build -n 10 --json $options -o odd.seen colons; expect; [[ $out == *'"warnings"'*"3 of 3 lines"* ]] || wrong "no warning in JSON"
+done
+for options in "-f 1 -t :" "-f 1-2 -t :" "-f 1- -t ,"; do
+  # shellcheck disable=SC2086
+  run "$seen" build -qn 10 $options -o odd.seen colons; expect_code 0; expect_silent
+done
 
 # ---- Numbers and hex in fields ----------------------------------------------
 

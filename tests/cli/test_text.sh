@@ -121,6 +121,17 @@ for code_of in UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32BE; do
 done
 run "$seen" uniq -0 -c wide; expect_code 0
 
+# ---- Archives ---------------------------------------------------------------
+
+tar cf lines.tar clean
+run "$seen" build -n 10 -o no.seen lines.tar; expect_failure "lines.tar: is a tar archive, expected lines: tar -xOf prints the files in it"; expect_no_file no.seen
+run bash -c "cat lines.tar | '$seen' uniq"; expect_failure "stdin: is a tar archive"
+run bash -c "gzip <lines.tar | '$seen' uniq"
+[[ $err == *"does not read"* ]] || expect_failure "stdin: is a tar archive"
+run bash -c "tar -xOf lines.tar | '$seen' uniq"; expect_out $'one\ntwo\nthree'
+
+# ---- UTF-16 without a mark --------------------------------------------------
+
 # Without a mark it is suspected; other NULs are bytes of keys.
 for code_of in UTF-16LE UTF-16BE; do
   iconv -f UTF-8 -t "$code_of" clean >wide

@@ -52,8 +52,8 @@ printf 'Abc\naBC\nabd\n' >cases
 run "$seen" uniq -i cases; expect_out $'Abc\nabd'
 printf '1\ta\tx\n2\ta\ty\n1\tb\tz\n' >table
 run "$seen" uniq -f 2 table; expect_out $'1\ta\tx\n1\tb\tz'; expect_silent
-run "$seen" uniq -f 2 -t , table; expect_code 0; expect_err "3 of 3 lines have none of the fields of -f"; expect_err "is -t what separates them?"
-run "$seen" uniq -q -f 2 -t , table; expect_code 0; expect_silent
+run "$seen" uniq -f 2 -t , table; expect_code 0; expect_err "warning: 3 of 3 lines have no DELIM, and the line is the key"; expect_err "is -t what separates the fields of -f?"
+run "$seen" uniq -q -f 2 -t , table; expect_code 0; expect_err "warning: 3 of 3 lines"
 run "$seen" uniq -f 1 table; expect_out $'1\ta\tx\n2\ta\ty'
 run "$seen" uniq -f 1,2 table; expect_out $'1\ta\tx\n2\ta\ty\n1\tb\tz'
 run "$seen" uniq -f 2-3 -c table; expect_out 3

@@ -56,6 +56,13 @@ expect_no_file nofilter
 run "$seen" mark fed alice x; expect_code 0
 expect_err 'fed: is a new store; there is one called feed: mistyped? (--no-create makes none)'
 run "$seen" mark -q fedd alice x; expect_code 0; expect_silent
+for name in feed2024-10-01 feed2024-10-02 feet-7 s2 st; do # alike on purpose, or short
+  run "$seen" mark $name alice x; expect_code 0; expect; [[ $err != *mistyped* ]] || wrong "$name is no slip"
+done
+run "$seen" mark --no-create nothing-like-that alice x; expect_failure 'nothing-like-that: no such store'
+expect; [[ $err != *"make one"* ]] || wrong "it was told to make none"
+"$seen" mark -q lost alice x; cp -r lost lost2; : >lost2/seen.journal-0000000000000001; rm lost2/data.mdb
+run "$seen" fresh lost2 alice lines; expect_failure 'lost2: data.mdb is missing, and its journal is there'
 run "$seen" mark elsewhere alice x; expect_code 0; expect; [[ $err != *mistyped* ]] || wrong "nothing has a name like that"
 printf 'u\ti\n' >events.tsv
 run "$seen" mark new events.tsv; expect_no_file new
