@@ -58,6 +58,16 @@ void create_remote(struct target *t, const seen_spec *create)
     warn_of(t);
 }
 
+/* To other systems a string that is not there is an empty filter; to somebody who
+ * asks it is a wrong name. */
+void read_remote(struct target *t)
+{
+    if (t->report.empty)
+        warn("%s: nothing is there, so that every key is absent: is the name "
+             "right?",
+             t->name);
+}
+
 void close_remote(struct target *t)
 {
     seen_remote_close(t->remote);
@@ -82,6 +92,7 @@ void print_remote(struct target *t, struct json *j)
 {
     char a[UNIT_TEXT];
     seen_remote_info info;
+    read_remote(t);
     must(t, seen_remote_info_of(t->remote, &info));
     if (j) {
         json_open(j, NULL, '{');

@@ -14,6 +14,7 @@ bool is_remote(const char *name);
 /* As the calls of target.h for files. */
 bool find_remote(struct target *t);
 void create_remote(struct target *t, const seen_spec *create);
+void read_remote(struct target *t); /* warns where nothing is there */
 void close_remote(struct target *t);
 
 bool is_remote_bitmap(const struct target *t);

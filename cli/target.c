@@ -259,7 +259,10 @@ void must_be_file(const struct target *t)
 
 void read_target(struct target *t)
 {
-    if (t->on_server) return;
+    if (t->on_server) {
+        read_remote(t);
+        return;
+    }
     if (t->dialect)
         t->filter = t->loaded;
     else if (t->path)

@@ -73,6 +73,8 @@ typedef struct seen_store_report {
     uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
     bool created;      /* a new file has the name; an error may come later */
     bool recovered;    /* the last writer did not close it */
+    bool empty;        /* on a server: nothing has that name, which means an
+                          empty bitmap or filter of go-zero */
     char problem[256]; /* "" or what is wrong, and where */
     uint64_t reserved[4];
 } seen_store_report;

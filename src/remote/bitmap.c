@@ -104,6 +104,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     bool longer;
     (void)create;
     seen_status status = seen_remote_length(m, &len, &longer);
+    if (r) r->empty = status == SEEN_OK && len == 0;
     if (status == SEEN_OK && longer)
         seen_report(r, SEEN_OK,
                     "%.100s: has %llu bytes, more than bits=%llu takes: "

@@ -156,6 +156,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     double ones;
     (void)create;
     seen_status status = check_length(m, &len);
+    if (r) r->empty = status == SEEN_OK && len == 0;
     if (status != SEEN_OK || len == 0 || 8 * len >= m->bits) return status;
     status = count_ones(m, len, &ones);
     if (status != SEEN_OK) return status;

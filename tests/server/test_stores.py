@@ -136,6 +136,11 @@ def go_zero(module):
         u = "redis+gozero://127.0.0.1:%d/bloom?bits=400000" % server.port
         keys, path = lines(range(20000)), os.path.join(directory, "file")
         same(good("check", "-v", "-c", u, text=keys), b"20000\n")  # not there: empty
+        for command in (("check", "-q"), ("info",)):
+            for where in (u, u.replace("gozero", "bitmap")):
+                r = Run(*command, where, text=b"1\n")
+                true("nothing is there, so that every key is absent: is the name right?" in r.err, repr(r.err))
+        true("nothing is there" not in Run("add", u + "&key=other", text=b"1\n").err, "a new filter")
         good("add", u, text=keys)
         good("build", "--dialect", "gozero", "--bits", "400000", "-o", path, text=keys)
         with open(path, "rb") as f:
