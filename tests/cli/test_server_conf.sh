@@ -40,6 +40,7 @@ for size in 100mb 200mb 300mb; do
   run "${ask[@]}" SEEN.CHECK seen:alice a; expect_out 1
 done
 run grep -c '^loadmodule' "$conf"; expect_out 1
+run grep -c '^# seen server writes' "$conf"; expect_out 1
 expect; ! grep -r "word 300mb" up.out up.err "data/$port/log" || wrong "the password is shown"
 run "${ask[@]}" CONFIG SET requirepass "" appendfsync everysec; expect_out OK
 ask=(redis-cli -p "$port")
@@ -74,6 +75,8 @@ expect; ! grep "pass word" up.out up.err || wrong "the password is shown"
 down; expect_code 0
 chmod 600 own.conf
 sed -i s/50mb/60mb/ own.conf # it counts more than what was rewritten, also unnamed
+up --dir data --config own.conf # named again, it is there once
+down
 up --dir data
 run "${ask[@]}" CONFIG GET maxmemory; expect_out $'maxmemory\n62914560'
 run grep -c '^include' "$conf"; expect_out 1
