@@ -104,8 +104,11 @@ for pack in bzip2 xz; do
   expect_code 2; expect_out $'a\nb'
   expect_err "garbage.$pack: bad $pack data at byte $(printf 'a\nb\n' | $pack | wc -c): expected another"
 done
-for file in archive.zip archive.Z archive.lz4; do
-  case $file in *.zip) start='PK\x03\x04' ;; *.Z) start='\x1f\x9d\x90' ;; *) start='\x04\x22\x4d\x18' ;; esac
+for file in archive.zip archive.Z archive.7z archive.lz4; do
+  case $file in
+  *.zip) start='PK\x03\x04' ;; *.Z) start='\x1f\x9d\x90' ;;
+  *.7z) start='7z\xbc\xaf\x27\x1c' ;; *) start='\x04\x22\x4d\x18' ;;
+  esac
   # shellcheck disable=SC2059
   printf "$start\x0a\n" >$file
   run "$seen" build -n 10 -o no.seen $file; expect_failure "$file: is compressed with "; expect_err "decompress it first"

@@ -146,6 +146,27 @@ run "$seen" merge -qo both.seen lower.seen lower2.seen; expect_code 0; expect_si
 run "$seen" info --json both.seen; expect_json key_form '"lower"'
 run "$seen" merge -qo none.seen lower.seen text.seen; expect_failure "differ in how their keys were made: lines in lower case (-i) against lines as they are"
 expect_no_file none.seen
+# A filter that does not say: made before there were forms, or by the library. It is
+# asked without a word; with one that says, the union does not, and merge says that.
+cat >unsaid.py <<'EOF'
+import sys
+head = bytearray(sys.stdin.buffer.read())
+head[144:148] = bytes(4)
+crc = 0xFFFFFFFF
+for byte in head[:252]:
+    crc ^= byte
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+head[252:256] = (crc ^ 0xFFFFFFFF).to_bytes(4, "little")
+sys.stdout.buffer.write(head)
+EOF
+"$seen" build -qn 10 -i -o - lines | python3 unsaid.py >unsaid.seen
+run "$seen" info --json unsaid.seen; expect_code 0; expect_json key_form null
+run "$seen" check -c unsaid.seen lines; expect_out 3; expect_silent
+run "$seen" merge -qo union.seen lower.seen unsaid.seen; expect_code 0
+expect_err "warning: unsaid.seen does not say how its keys were made, lower.seen does (lines in lower case (-i)): the union does not say it"
+run "$seen" info --json union.seen; expect_json key_form null
+run "$seen" merge -qo union2.seen unsaid.seen unsaid.seen; expect_code 0; expect_silent
 # A state that goes on in another way.
 run "$seen" uniq -i --state s.seen lines; expect_silent
 run "$seen" uniq -q --state s.seen lines; expect_code 0; expect_err "warning: s.seen: its keys are lines in lower case (-i), these are lines as they are"

@@ -72,6 +72,8 @@ run "$seen" build -n 1000 --dialect guava -o notes keys; expect_failure "notes: 
 run "$seen" merge -o notes f.seen g.seen; expect_failure "notes: is there"; intact notes notes.copy
 "$seen" build -q -n 1000 --dialect guava -o guava keys
 run "$seen" convert guava --to native -o notes; expect_failure "notes: is there"; intact notes notes.copy
+"$seen" convert -q guava --to native -o boxed
+run "$seen" convert boxed --to guava -o notes; expect_failure "notes: is there"; intact notes notes.copy
 gzip -c keys >keys.gz; cp keys.gz keys.gz.copy
 run "$seen" build -n 1000 -o keys.gz extra; expect_failure "keys.gz: is there"; intact keys.gz keys.gz.copy
 run "$seen" plan -n 1000 -p 1% --plot notes; expect_failure "notes: is there, and is not an SVG picture"; intact notes notes.copy
@@ -87,6 +89,10 @@ run "$seen" check -qv notes keys; expect_code 1
 run "$seen" build -q -n 1000 -o f.seen keys; expect_code 0
 flip f.seen 200
 run "$seen" build -q -n 1000 -o f.seen keys; expect_code 0
+for len in 8 100 300; do
+  "$seen" build -q -n 1000 -o - keys | head -c $len >cut.seen
+  run "$seen" build -q -n 1000 -o cut.seen keys; expect_code 0
+done
 for dialect in guava dcso redisbloom; do
   run "$seen" build -q -n 1000 --dialect $dialect -o other keys --force; expect_code 0
   run "$seen" build -q -n 1000 --dialect $dialect -o other keys; expect_code 0

@@ -40,6 +40,7 @@ for size in 100mb 200mb 300mb; do
   run "${ask[@]}" SEEN.CHECK seen:alice a; expect_out 1
 done
 run grep -c '^loadmodule' "$conf"; expect_out 1
+run grep -c '^# seen server writes' "$conf"; expect_out 1
 expect; ! grep -r "word 300mb" up.out up.err "data/$port/log" || wrong "the password is shown"
 run "${ask[@]}" CONFIG SET requirepass "" appendfsync everysec; expect_out OK
 ask=(redis-cli -p "$port")
@@ -74,6 +75,8 @@ expect; ! grep "pass word" up.out up.err || wrong "the password is shown"
 down; expect_code 0
 chmod 600 own.conf
 sed -i s/50mb/60mb/ own.conf # it counts more than what was rewritten, also unnamed
+up --dir data --config own.conf # named again, it is there once
+down
 up --dir data
 run "${ask[@]}" CONFIG GET maxmemory; expect_out $'maxmemory\n62914560'
 run grep -c '^include' "$conf"; expect_out 1
@@ -81,11 +84,11 @@ run cat up.err; expect_out ""
 down
 for line in "port 1" "  Bind 0.0.0.0" "daemonize yes" "dir /" "seen.policy ttl=1d"; do
   printf '# fine\n%s\n' "$line" >bad.conf
-  run "$seen" server --port "$port" --dir other --config bad.conf; expect_failure "--config bad.conf: line 2: "
+  run timeout 60 "$seen" server --port "$port" --dir other --config bad.conf; expect_failure "--config bad.conf: line 2: "
 done
-run "$seen" server --port "$port" --dir other --config nowhere; expect_failure "--config nowhere: No such file"
-run "$seen" server --port "$port" --dir other --config .; expect_failure "--config .: "
-run "$seen" server --port "$port" --cluster 3 --dir other --config own.conf; expect_failure "requirepass"
+run timeout 60 "$seen" server --port "$port" --dir other --config nowhere; expect_failure "--config nowhere: No such file"
+run timeout 60 "$seen" server --port "$port" --dir other --config .; expect_failure "--config .: "
+run timeout 60 "$seen" server --port "$port" --cluster 3 --dir other --config own.conf; expect_failure "requirepass"
 expect_no_file other
 
 # ---- --secret-file ----------------------------------------------------------------
@@ -97,13 +100,13 @@ run "${ask[@]}" SEEN.MARK seen:bob a; expect_out 1
 expect_no_file keyed/secret
 expect; ! grep -r "$(cat key)" up.out up.err keyed || wrong "the secret is shown"
 down
-run "$seen" server --port "$port" --dir keyed; expect_failure "--secret-file"
+run timeout 60 "$seen" server --port "$port" --dir keyed; expect_failure "--secret-file"
 expect_no_file keyed/secret
 up --dir keyed --secret-file key
 run "${ask[@]}" SEEN.CHECK seen:bob a b; expect_out $'1\n0'
 down
-run "$seen" server --port "$port" --dir data --secret-file key; expect_failure "data/secret is another secret"
-run "$seen" server --port "$port" --dir other --secret-file nowhere; expect_failure "nowhere"
+run timeout 60 "$seen" server --port "$port" --dir data --secret-file key; expect_failure "data/secret is another secret"
+run timeout 60 "$seen" server --port "$port" --dir other --secret-file nowhere; expect_failure "nowhere"
 cp key keyed/secret
 up --dir keyed
 run "${ask[@]}" SEEN.CHECK seen:bob a b; expect_out $'1\n0'
@@ -121,16 +124,16 @@ run redis-cli -h 127.0.0.3 -p "$port" PING; expect_out PONG
 expect; grep -q 'no requirepass' up.err || wrong "a server without a password that others could reach"
 down; expect_code 0
 for bind in "" here "127.0.0.1," 1.2.3 "127.0.0.1 ::1"; do
-  run "$seen" server --port "$port" --dir other --bind "$bind"; expect_failure "--bind $bind: expected IP addresses"
+  run timeout 60 "$seen" server --port "$port" --dir other --bind "$bind"; expect_failure "--bind $bind: expected IP addresses"
 done
 for policy in ttl=0 items=none days=3 fpp=2; do
-  run "$seen" server --port "$port" --dir other --policy "$policy"; expect_failure "--policy $policy"
+  run timeout 60 "$seen" server --port "$port" --dir other --policy "$policy"; expect_failure "--policy $policy"
 done
 
 # ---- Files that cannot be had ----------------------------------------------------
 
 mkdir -p "broken/$port/server.conf"; cp key broken/secret
-run "$seen" server --port "$port" --dir broken; expect_failure "server.conf"
+run timeout 60 "$seen" server --port "$port" --dir broken; expect_failure "server.conf"
 mkdir -p "link/$port"; ln -s "$work/key" "link/$port/server.conf.seen-new"
 up --dir link
 run wc -l key; expect_out "1 key" # a stale temporary file is not written through

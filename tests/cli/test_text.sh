@@ -64,10 +64,17 @@ printf 'a,1\r\nb,2\r\nc\r\n' >table
 run "$seen" uniq -t, -f1 -c table; expect_err "warning: 1 of 3 lines ends in CR LF, as Windows writes them, and the CR is part of its key"
 run "$seen" uniq -t, -f2 -c table; expect_err "warning: 3 of 3 lines end in CR LF"
 head -2 table >two; run "$seen" uniq -t, -f1 -c two; expect_silent
+printf 'a\r,1\nb\r,2\n' >within; run "$seen" uniq -t, -f1 -c within; expect_out 2; expect_silent # no end of a line
 run "$seen" uniq -t, -f1 -c --crlf table; expect; [[ $err != *CR* ]] || wrong "a warning about nothing"
 # JSON has it inside, and nothing is beside it.
 run "$seen" uniq -c --json dos; expect_silent; expect; jq -e --arg w "$crs" '.warnings == [$w]' .out >.jq || wrong "warnings in JSON"
 run "$seen" build -n 10 --json -o j.seen dos; expect_silent; expect; jq -e '.warnings | length == 1' .out >.jq || wrong "warnings in JSON"
+for verb in 'add added.seen dos' 'check -c dos2.seen dos' 'remove c3.seen dos'; do
+  "$seen" build -qn 10 -o dos2.seen clean; "$seen" add -q -n 10 --kind cuckoo c3.seen clean
+  # shellcheck disable=SC2086
+  run "$seen" ${verb/ / --json }; expect_silent; expect; jq -e --arg w "$crs" '.warnings == [$w]' .out >.jq || wrong "warnings in JSON"
+done
+input=events run "$seen" mark --json store; expect_silent; expect; jq -e '.warnings | length == 1' .out >.jq || wrong "warnings in JSON"
 run "$seen" uniq -c --json clean; expect; ! grep -q warnings .out || wrong "a warning about nothing"
 run bash -c "'$seen' take --json store dave -n 1 dos 2>&1 >/dev/null | jq -e '.warnings | length == 1'"; expect_code 0
 
@@ -114,6 +121,7 @@ for code_of in UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32BE; do
   [[ $err == *"does not read"* ]] || { expect_failure "stdin: $says"; expect_no_file no.seen; }
   run "$seen" build -o no.seen clean wide; expect_failure "wide: $says"; expect_no_file no.seen
   run "$seen" add -n 10 no.seen clean wide; expect_failure "wide: $says"; expect_no_file no.seen
+  input=wide run "$seen" add -n 10 no.seen; expect_failure "stdin: $says"; expect_no_file no.seen
   run "$seen" check added2.seen wide; expect_failure "wide: $says"
   run "$seen" take store erin -n 1 wide; expect_failure "wide: $says"
   # What it says to do works.

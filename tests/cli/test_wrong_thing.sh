@@ -21,7 +21,7 @@ each() {
 }
 
 each filter 'is a filter file (of kind bloom), not a store of users: seen check asks it' "${stores[@]}"
-each lmdb:filter 'is a filter file (of kind bloom), not a store of users' "${stores[@]}"
+each lmdb:filter 'is a filter file (of kind bloom), not a store of users: seen check asks it' "${stores[@]}"
 each lines 'is a regular file, not a store of users' "${stores[@]}"
 each /dev/null 'is no directory, not a store of users' "${stores[@]}"
 each empty 'is a directory without a store in it; seen mark and seen take make one' \
@@ -48,6 +48,8 @@ fi
 
 run "$seen" fresh fed alice lines; expect_failure 'fed: no such store; there is one called feed'
 run "$seen" fresh ./fed/ alice lines; expect_failure './fed/: no such store; there is one called feed'
+mkdir post posts # directories, and no stores
+run "$seen" fresh postt alice lines; expect_failure 'postt: no such store; seen mark and seen take make one'
 run "$seen" mark --no-create fed alice x; expect_failure 'fed: no such store; there is one called feed'; expect_no_file fed
 run "$seen" take --no-create other alice -n 1 lines; expect_failure 'other: no such store'; expect_no_file other
 run "$seen" mark --no-create feed alice x; expect_code 0

@@ -6,6 +6,8 @@
  */
 #include "seen_block.h"
 
+#include "memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ static void ask(const uint8_t *data, size_t len)
     must(block != NULL);
     if (len) memcpy(block, data, len);
     seen_filter *f = NULL;
+    fuzz_memory_begin();
     must(seen_import_view(&f, "leveldb", NULL, block, len) == SEEN_OK);
     for (size_t i = 0; i < 8; i++) {
         const size_t n = len * i / 8;
@@ -30,6 +33,7 @@ static void ask(const uint8_t *data, size_t len)
         must(seen_block_maybe(SEEN_BLOCK_LEVELDB, block, len, data, n) ==
              seen_maybe(f, data, n));
     }
+    fuzz_memory_within(0); /* it stays where it is */
     seen_free(f);
     free(block);
 }
@@ -46,7 +50,9 @@ static void build(const uint8_t *data, size_t len)
     const size_t room = seen_block_size(form, bits, n);
     uint8_t *block = malloc(room);
     must(block != NULL);
+    fuzz_memory_begin();
     must(seen_block_build(form, bits, keys, n, block, room, &made) == SEEN_OK);
+    fuzz_memory_within(len);
     must(made <= room);
     for (size_t i = 0; i < n; i++)
         must(seen_block_maybe(form, block, made, keys[i].data, step));

@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "exposure/record.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,35 @@ static void must(bool fact)
 {
     if (!fact) abort();
 }
+
+/* ---- Memory ------------------------------------------------------------- */
+
+/* Bytes of a record become numbers, eight bytes each; that some rooms hold, at
+ * most half as large again as what is in them. */
+#define NUMBERS 8
+
+static size_t given; /* bytes of the records */
+
+static seen_status within(seen_status status)
+{
+    fuzz_memory_within(NUMBERS * (uint64_t)given);
+    return status;
+}
+
+/* In the place of each function: what it takes is in proportion to records. */
+#define MEASURED(call) (fuzz_memory_begin(), within(call))
+
+#define seen_exposure_maybe_many(...)                                          \
+    MEASURED(seen_exposure_maybe_many(__VA_ARGS__))
+#define seen_exposure_fresh(...)   MEASURED(seen_exposure_fresh(__VA_ARGS__))
+#define seen_exposure_mark(...)    MEASURED(seen_exposure_mark(__VA_ARGS__))
+#define seen_exposure_take(...)    MEASURED(seen_exposure_take(__VA_ARGS__))
+#define seen_exposure_forget(...)  MEASURED(seen_exposure_forget(__VA_ARGS__))
+#define seen_exposure_expire(...)  MEASURED(seen_exposure_expire(__VA_ARGS__))
+#define seen_exposure_merge(...)   MEASURED(seen_exposure_merge(__VA_ARGS__))
+#define seen_exposure_info_of(...) MEASURED(seen_exposure_info_of(__VA_ARGS__))
+#define seen_exposure_validate(...)                                            \
+    MEASURED(seen_exposure_validate(__VA_ARGS__))
 
 /* ---- The user ----------------------------------------------------------- */
 
@@ -309,6 +339,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     if (len < HEADER) return 0;
+    given = len;
     open_user(data);
     size_t first = seen_min_size(seen_get_le16(data + 9), len - HEADER);
     seen_record a = copy_of((seen_record){data + HEADER, first});

@@ -32,8 +32,8 @@
 
 #define SEGMENT 64
 #define FRAME   40
-#define MOST    65536     /* bytes of a segment */
-#define FIXED   (1 << 20) /* bytes that a store may take, counted eightfold */
+#define MOST    65536 /* bytes of a segment */
+#define FIXED   8192  /* bytes that a store may take, counted eightfold */
 #define SALT    0x5a17
 
 static void must(bool fact)
@@ -451,7 +451,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     seen_store_report r = {0};
     fuzz_memory_begin();
     seen_status status = seen_local_open(&u, "/d", &fake_shelf, true, &o, &r);
-    fuzz_memory_within(len + FIXED);
+    fuzz_memory_once_within(len + FIXED);
     if (status != SEEN_OK) return 0;
     u->writable = writes;
     ask(u, (seen_key){"a", 1});

@@ -171,6 +171,7 @@ def go_zero(module):
         for verb in ("check", "add", "info"):
             for bits, says in ((399992, "takes 49999 at most"), (20000, "takes 2500"),
                                (400800, "not a filter of bits=400800"),
+                               (400200, "not a filter of bits=400200"),
                                (4000000000, "not a filter of bits=4000000000")):
                 bad(says, verb, u.replace("400000", str(bits)), text=b"0\n")
         same(r("GET", "bloom"), whole)
@@ -187,6 +188,12 @@ def go_zero(module):
             same(r("GETRANGE", "bloom", "-1", "-1"), last)
         r("SET", "bloom", whole[:1000])
         bad("not a filter of bits=400000", "check", u, text=keys)
+        # Few keys end anywhere: the right number is not suspected.
+        for i in range(10):
+            r("DEL", "bloom")
+            good("add", u, text=b"key%d\n" % i)
+            few = Run("check", u, text=b"key%d\n" % i)
+            same((few.code, few.err), (0, ""))
         # With few keys it can only be suspected: 14 bits in the first third are 2e-7.
         for i in range(3):
             r("DEL", "bloom")

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -232,6 +233,25 @@ static void a_file_of_two_names_is_not_changed(void **state)
 
 /* ---- Permissions -------------------------------------------------------- */
 
+/* An empty file that a stranger may read and write, and keeps open. */
+static int plant(const char *name)
+{
+    int fd = open(in(name), O_RDWR | O_CREAT | O_EXCL, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0666), 0);
+    return fd;
+}
+
+/* It has gone, and nothing was written to it. */
+static void assert_untouched(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(st.st_nlink, 0);
+    close(fd);
+}
+
 static void a_journal_is_as_open_as_its_file(void **state)
 {
     (void)state;
@@ -240,13 +260,15 @@ static void a_journal_is_as_open_as_its_file(void **state)
         for (size_t m = 0; m < 4; m++) {
             make(in("f"), &specs[i]);
             assert_int_equal(chmod(in("f"), modes[m]), 0);
-            /* What is in the way of the new segment is not adopted. */
-            int old =
-                open(in("f.journal-0000000000000002"), O_RDWR | O_CREAT, 0666);
+            /* What is in the way of a segment is not adopted: of the first,
+             * which is removed before, of the next, or of what becomes it. */
+            int first = plant("f.journal-0000000000000002");
             mode_t before = umask(m % 2 ? 077 : 0);
             seen_filter_store *s = open_at(in("f"), NULL);
             add(s, 100, 100);
             assert_int_equal(only("f.journal-*").st_mode & 07777, modes[m]);
+            int next = plant("f.journal-0000000000000003");
+            int beside = plant("f.journal-0000000000000003.seen-new");
             assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
             add(s, 200, 100);
             assert_int_equal(only("f.journal-*").st_mode & 07777, modes[m]);
@@ -254,10 +276,9 @@ static void a_journal_is_as_open_as_its_file(void **state)
             assert_int_equal(seen_filter_store_close(s), SEEN_OK);
             assert_int_equal(mode_of(in("f")), modes[m]);
             umask(before);
-            struct stat st;
-            assert_int_equal(fstat(old, &st), 0);
-            assert_int_equal(st.st_size, 0);
-            close(old);
+            assert_untouched(first);
+            assert_untouched(next);
+            assert_untouched(beside);
             clear();
         }
 }
@@ -295,6 +316,32 @@ static void what_a_dead_program_left_is_not_written_to(void **state)
         assert_int_equal(st.st_size, 3);
         assert_int_equal(st.st_nlink, 0);
         close(stale);
+    }
+    seen_free(f);
+    clear();
+}
+
+/* Whoever writes it has it locked. */
+static void what_a_living_program_writes_is_left_to_it(void **state)
+{
+    (void)state;
+    seen_filter *f;
+    seen_store_report r;
+    assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
+    for (int there = 0; there < 2; there++) {
+        int writer = plant("f.seen-new");
+        assert_int_equal(flock(writer, LOCK_EX | LOCK_NB), 0);
+        assert_int_equal(write(writer, "half", 4), 4);
+        assert_int_equal(seen_file_save(in("f"), f, 0, &r), SEEN_BUSY);
+        assert_non_null(strstr(r.problem, "another program is writing"));
+        struct stat st;
+        assert_int_equal(fstat(writer, &st), 0);
+        assert_int_equal(st.st_size, 4);
+        assert_int_equal(st.st_nlink, 1);
+        assert_int_equal(is_there(in("f")), there);
+        close(writer);
+        assert_int_equal(seen_file_save(in("f"), f, 0, NULL), SEEN_OK);
+        assert_false(is_there(in("f.seen-new")));
     }
     seen_free(f);
     clear();
@@ -360,16 +407,17 @@ static void root_leaves_a_file_to_its_owner(void **state)
     }
 }
 
-/* In the child: as nobody, in no other group. */
-static int save_as_nobody(const seen_filter *f)
+/* In the child: as nobody, in one other group or in none. */
+static int save_as_nobody(const seen_filter *f, const gid_t *group)
 {
-    if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+    if (setgroups(group != NULL, group) || setresgid(NOBODY, NOBODY, NOBODY) ||
         setresuid(NOBODY, NOBODY, NOBODY))
         return 10;
     return seen_file_save(in("f"), f, 0, NULL) == SEEN_OK ? 0 : 11;
 }
 
-/* The group of an ordinary user is not the one that was allowed to read. */
+/* The group of an ordinary user is not the one that was allowed to read; a
+ * member of that group keeps it. */
 static void who_cannot_keep_the_group_lets_none_in(void **state)
 {
     (void)state;
@@ -378,23 +426,26 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
         skip();
     }
     seen_filter *f;
+    const gid_t group = 4711;
     assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
-    assert_int_equal(chmod(test_scratch(), 0777), 0);
-    make(in("f"), &specs[1]);
-    assert_int_equal(chown(in("f"), 4711, 4711), 0);
-    assert_int_equal(chmod(in("f"), 0664), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) _exit(save_as_nobody(f));
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    struct stat st = only("f");
-    assert_int_equal(st.st_uid, NOBODY);
-    assert_int_equal(st.st_gid, NOBODY);
-    assert_int_equal(st.st_mode & 07777, 0644);
+    for (int member = 0; member < 2; member++) {
+        assert_int_equal(chmod(test_scratch(), 0777), 0);
+        make(in("f"), &specs[1]);
+        assert_int_equal(chown(in("f"), 4711, group), 0);
+        assert_int_equal(chmod(in("f"), 0664), 0);
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) _exit(save_as_nobody(f, member ? &group : NULL));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        struct stat st = only("f");
+        assert_int_equal(st.st_uid, NOBODY);
+        assert_int_equal(st.st_gid, member ? group : NOBODY);
+        assert_int_equal(st.st_mode & 07777, member ? 0664 : 0644);
+        clear();
+    }
     seen_free(f);
-    clear();
 }
 
 /* ---- Holes -------------------------------------------------------------- */
@@ -496,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_journal_is_as_open_as_its_file),
         cmocka_unit_test(a_new_file_with_a_secret_is_its_makers),
         cmocka_unit_test(what_a_dead_program_left_is_not_written_to),
+        cmocka_unit_test(what_a_living_program_writes_is_left_to_it),
         cmocka_unit_test(what_is_no_file_of_ours_is_in_the_way),
         cmocka_unit_test(root_leaves_a_file_to_its_owner),
         cmocka_unit_test(who_cannot_keep_the_group_lets_none_in),

@@ -305,6 +305,54 @@ static void layout_keeps_the_promise_and_wastes_no_line(void **state)
         }
 }
 
+/* The lines of so many bits a key, of which each region has 8; 0: too many. */
+static double lines_with(uint64_t n, double p, uint32_t hashes)
+{
+    struct seen_layout l;
+    if (!seen_layout_for(n, p, hashes, &l)) return 0;
+    return (double)(l.count * l.regions);
+}
+
+/* More bits in a line may cost a fiftieth, each time that they are doubled. */
+static void assert_few_bits_would_not_do(uint64_t n, double p, double lines)
+{
+    for (uint32_t hashes = 1; hashes <= 8; hashes *= 2) {
+        double others = lines_with(n, p, hashes);
+        if (others && lines > 1.07 * others)
+            fail_msg("p %g: %g lines, %u bits of a key take %g", p, lines,
+                     hashes, others);
+    }
+}
+
+/* One region more saves what it must, one further would not. The table of rates
+ * is rounded: a hundredth is for that. */
+static void regions_pay_and_no_further_one_would(void **state)
+{
+    (void)state;
+    static const double saves[] = {
+        [SEEN_SAVES_TWENTIETH] = 0.95, [SEEN_SAVES_TENTH] = 0.9};
+    const uint64_t n = 1000000;
+    uint32_t most = 0;
+    for (int s = 0; s < 2; s++)
+        for (double e = 0.31; e < 15; e += 0.01) {
+            struct seen_layout l;
+            const double p = pow(10, -e), worth = saves[s];
+            assert_true(seen_layout_paying(n, p, (enum seen_saves)s, 1, &l));
+            const uint32_t r = l.regions;
+            const double fewer = lines_with(n, p, 8 * (r - 1));
+            const double these =
+                r == 1 ? (double)l.count : lines_with(n, p, 8 * r);
+            const double more = lines_with(n, p, 8 * (r + 1));
+            if (r == 1) assert_few_bits_would_not_do(n, p, these);
+            if (r > 1 && fewer && these > 1.01 * worth * fewer)
+                fail_msg("p %g: %u regions do not pay", p, r);
+            if (more && more < 0.99 * worth * these)
+                fail_msg("p %g: %u regions would pay", p, r + 1);
+            if (r > most) most = r;
+        }
+    assert_true(most >= 3);
+}
+
 static void layout_for_given_hashes_keeps_the_promise_too(void **state)
 {
     (void)state;
@@ -424,6 +472,7 @@ int main(void)
         cmocka_unit_test(blocked_rate_grows_with_keys_and_falls_with_lines),
         cmocka_unit_test(blocked_rate_knows_that_a_line_sees_32_bits),
         cmocka_unit_test(layout_keeps_the_promise_and_wastes_no_line),
+        cmocka_unit_test(regions_pay_and_no_further_one_would),
         cmocka_unit_test(layout_for_given_hashes_keeps_the_promise_too),
         cmocka_unit_test(layout_costs_what_the_documents_say),
         cmocka_unit_test(capacity_of_a_layout_is_the_last_that_keeps_the_rate),
