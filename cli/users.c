@@ -404,6 +404,16 @@ static void check_policy_given(const seen_policy *policy)
     if (problem) fail("--policy %s: %s", opt.policy, problem);
 }
 
+/* Also URLs that no store has: the library says what it expects. */
+static seen_status open_store(seen_users **u, const char *name,
+                              const seen_users_options *options,
+                              seen_store_report *report)
+{
+    bool remote = strncmp(name, "redis", 5) == 0 && strstr(name, "://");
+    return (remote ? seen_remote_users : seen_users_open)(u, real_url(name),
+                                                          options, report);
+}
+
 static void open_to_read(struct users *u, const char *name,
                          const seen_policy *policy)
 {
@@ -411,8 +421,7 @@ static void open_to_read(struct users *u, const char *name,
     seen_users_options options = {.tail = opt.tail, .policy = policy};
     fit_server(name);
     not_a_filter(name);
-    must_open(u,
-              seen_users_open(&u->store, real_url(name), &options, &u->report));
+    must_open(u, open_store(&u->store, name, &options, &u->report));
 }
 
 void read_users(struct users *u, const char *name)
@@ -437,7 +446,7 @@ static bool policy_there(const char *name, seen_policy *is)
     seen_users *there;
     seen_users_stats stats;
     if (strcmp(name, "mem:") == 0 ||
-        seen_users_open(&there, real_url(name), &(seen_users_options){0}, NULL))
+        open_store(&there, name, &(seen_users_options){0}, NULL))
         return false;
     seen_status status = seen_users_stats_of(there, &stats);
     seen_users_close(there);
@@ -484,15 +493,14 @@ void must_hold(const char *name, uint64_t count)
 static seen_status open_to_write(struct users *u, const char *name,
                                  seen_users_options options)
 {
-    const char *url = real_url(name);
     options.wait_ms = first_wait();
     set_changing(true);
     heed_signals(wait_until_closed);
-    seen_status status = seen_users_open(&u->store, url, &options, &u->report);
+    seen_status status = open_store(&u->store, name, &options, &u->report);
     if (status != SEEN_OK) set_changing(false);
     if (status != SEEN_BUSY || !wait_on(name)) return status;
     options.wait_ms = second_wait(); /* a signal ends that at once */
-    status = seen_users_open(&u->store, url, &options, &u->report);
+    status = open_store(&u->store, name, &options, &u->report);
     if (status == SEEN_OK) set_changing(true);
     return status;
 }

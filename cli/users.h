@@ -16,7 +16,7 @@
 #include "options.h"
 #include "output.h"
 
-#include <seen_users.h>
+#include <seen_remote.h>
 
 /* ---- Options ------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 # Four Debian packages, one for each component of the install (script/package):
-#   libseen0     libseen.so.0 and libseen_store.so.0
+#   libseen0     libseen.so.0, libseen_store.so.0 and libseen_remote.so.0
 #   libseen-dev  headers, static libraries, pkg-config and CMake packages
 #   seen         the program, its manual and completions
 #   seen-redis   the module, and an example of a configuration
@@ -33,10 +33,10 @@ seen_package(library libseen${PROJECT_VERSION_MAJOR} libs
   "Has this been seen before? The libraries"
   "Bloom filters and their relatives, exposure sets for feeds, and stores of both"
   "that survive power loss. libseen needs libc and libm only, libseen_store"
-  "also LMDB and hiredis.")
+  "also LMDB, libseen_remote also hiredis.")
 seen_package(development libseen-dev libdevel
   "Has this been seen before? Headers and static libraries"
-  "What programs that use libseen or libseen_store are built with: headers, static"
+  "What programs that use these libraries are built with: headers, static"
   "libraries, pkg-config and CMake packages.")
 seen_package(program seen utils
   "Has this been seen before? The program"

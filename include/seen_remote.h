@@ -1,5 +1,8 @@
 /*
- * seen_remote.h - filters on servers. In libseen_store.
+ * seen_remote.h - filters and users on servers. In libseen_remote, which alone
+ * needs hiredis.
+ *
+ * Filters:
  *
  *     redis://[user:password@]host[:port][/db]?key=NAME
  *                a BF key of a Redis or Valkey server, or cluster, that has our
@@ -13,6 +16,24 @@
  *     redis+bitmap://host/NAME?bits=M
  *                bit n of a string is the number n below M; keys are 8 bytes, as
  *                those of seen_add_u64()
+ *
+ * Users (seen_users.h):
+ *
+ *     redis://[user:password@]host[:port][/db]?prefix=P
+ *                keys of a Redis or Valkey server, or cluster, that has seen.so
+ *                loaded: P (or "seen:") and the user. Its clock counts, not
+ *                `now`; how durable a change is, and when old users leave, is its
+ *                business. A take that got no answer is SEEN_IO: whether it
+ *                happened is not known
+ *     redis+list://[user:password@]host[:port][/db]?prefix=P
+ *                the lists of up to five Bloom filters, `count::base64` each, that
+ *                existing services keep on a plain server, or cluster, beside
+ *                them: keys are P and the user, of 2 bytes or more. n=1000,
+ *                p=0.001 and ttl=432000 (seconds) say what the service does, if
+ *                not this; they are the policy, where p is that of one filter,
+ *                and the list lives for a ttl after its last change. Changes are
+ *                atomic among callers of this library. No item can be forgotten,
+ *                and a mark of none is SEEN_INVALID
  *
  * A password is in the URL, or is the first line of a file: password-file=PATH, a
  * parameter of all of them. It is in no report.
@@ -29,7 +50,7 @@
 #ifndef SEEN_REMOTE_H
 #define SEEN_REMOTE_H
 
-#include "seen_store.h"
+#include "seen_users.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,6 +104,14 @@ typedef struct seen_remote_info {
 
 SEEN_API seen_status seen_remote_info_of(seen_remote *m,
                                          seen_remote_info *info);
+
+/* ---- Users ---------------------------------------------------------------- */
+
+/* A store of users on a server; seen_users_close() and all the other calls of
+ * seen_users.h are for it, too. */
+SEEN_API seen_status seen_remote_users(seen_users **u, const char *url,
+                                       const seen_users_options *options,
+                                       seen_store_report *report);
 
 #ifdef __cplusplus
 }

@@ -14,24 +14,8 @@
  *     lmdb:DIR   in the directory DIR, or just DIR: an LMDB environment, a
  *                journal and a lock
  *     mem:       in memory, gone when it is closed
- *     redis://[user:password@]host[:port][/db]?prefix=P
- *                keys of a Redis or Valkey server, or cluster, that has seen.so
- *                loaded: P (or "seen:") and the user. Its clock counts, not
- *                `now`; how durable a change is, and when old users leave, is its
- *                business. A take that got no answer is SEEN_IO: whether it
- *                happened is not known
- *     redis+list://[user:password@]host[:port][/db]?prefix=P
- *                the lists of up to five Bloom filters, `count::base64` each, that
- *                existing services keep on a plain server, or cluster, beside
- *                them: keys are P and the user, of 2 bytes or more. n=1000,
- *                p=0.001 and ttl=432000 (seconds) say what the service does, if
- *                not this; they are the policy, where p is that of one filter,
- *                and the list lives for a ttl after its last change. Changes are
- *                atomic among callers of this library. No item can be forgotten,
- *                and a mark of none is SEEN_INVALID
  *
- * A password is in the URL, or is the first line of a file: password-file=PATH, a
- * parameter. It is in no report.
+ * seen_remote.h opens stores on servers, for the same calls.
  *
  * Threads    Any number may call at once, on one handle. A user's take is one
  *            step: no other call sees half of it. Threads that change at once

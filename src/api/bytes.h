@@ -18,9 +18,9 @@ struct seen_saved {
 
 /* `flags`: those of the header that are up to the caller. SEEN_INVALID: larger
  * than any memory; a secret to be kept apart where there is none. */
-seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
-                            struct seen_saved *out);
-void seen_saved_free(struct seen_saved *s);
+SEEN_PRIVATE seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
+                                         struct seen_saved *out);
+SEEN_PRIVATE void seen_saved_free(struct seen_saved *s);
 
 enum seen_restore_mode {
     SEEN_RESTORE_COPY, /* into memory of its own, checksums compared */
@@ -29,12 +29,13 @@ enum seen_restore_mode {
 };
 
 /* Stands for whatever the secret is: to look at bits, not to ask questions. */
-extern const uint8_t seen_any_secret[16];
+SEEN_PRIVATE extern const uint8_t seen_any_secret[16];
 
 /* From a container whose header has been read. */
-seen_status seen_restore(seen_filter **f, const uint8_t *buf,
-                         const struct seen_native *h,
-                         enum seen_restore_mode mode, const uint8_t *secret,
-                         const seen_allocator *allocator);
+SEEN_PRIVATE seen_status seen_restore(seen_filter **f, const uint8_t *buf,
+                                      const struct seen_native *h,
+                                      enum seen_restore_mode mode,
+                                      const uint8_t *secret,
+                                      const seen_allocator *allocator);
 
 #endif

@@ -9,12 +9,16 @@
 
 #include "seen.h"
 
+#include "base/base.h"
+
 /* The allocator to use for `wanted`, which may be NULL. */
-seen_allocator seen_allocator_or_default(const seen_allocator *wanted);
+SEEN_PRIVATE seen_allocator
+seen_allocator_or_default(const seen_allocator *wanted);
 
 /* `size` zero bytes, aligned to SEEN_LINE_SIZE; NULL if there are none. */
-void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size);
-void seen_release(const seen_allocator *a, void *ptr, uint64_t size);
+SEEN_PRIVATE void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size);
+SEEN_PRIVATE void seen_release(const seen_allocator *a, void *ptr,
+                               uint64_t size);
 
 /* A block larger than this comes in whole pages from the system, if from the
  * default allocator, and pieces of it (multiples of SEEN_PIECE from its start)

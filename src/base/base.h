@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What libseen_store and libseen_remote need of the libraries left of them: shown,
+ * but under a version that is theirs alone (src/libseen.map). */
+#define SEEN_PRIVATE __attribute__((visibility("default")))
+
 #define SEEN_INLINE    static inline __attribute__((always_inline))
 #define SEEN_LINE_SIZE 64 /* bytes in a cache line on every machine we run on */
 

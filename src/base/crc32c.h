@@ -2,11 +2,10 @@
 #ifndef SEEN_CRC32C_H
 #define SEEN_CRC32C_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
 
 /* Continue from `crc`, which is 0 at the start; pieces give what the whole
  * gives. */
-uint32_t seen_crc32c(uint32_t crc, const void *data, size_t len);
+SEEN_PRIVATE uint32_t seen_crc32c(uint32_t crc, const void *data, size_t len);
 
 #endif

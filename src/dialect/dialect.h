@@ -45,6 +45,7 @@ struct seen_dialect {
 #define DIALECT(name) extern const struct seen_dialect name;
 #include "dialect/dialects.def"
 #undef DIALECT
+SEEN_PRIVATE extern const struct seen_dialect seen_dialect_exposure_list;
 
 /* Row `index` of dialects.def, NULL past its end; by name, or NULL. */
 const struct seen_dialect *seen_dialect_row(size_t index);

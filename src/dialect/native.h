@@ -50,8 +50,8 @@ struct seen_native_body {
 };
 
 /* How many checksums a payload has; how far parts reach in it. */
-uint64_t seen_native_blocks(uint64_t payload_len);
-uint64_t seen_part_room(const struct seen_part *part);
+SEEN_PRIVATE uint64_t seen_native_blocks(uint64_t payload_len);
+SEEN_PRIVATE uint64_t seen_part_room(const struct seen_part *part);
 
 /* Fill in table_offset, payload_offset and payload_len from the flags and the
  * other lengths; false if the whole fits no memory. */
@@ -59,11 +59,12 @@ bool seen_native_layout(struct seen_native *h,
                         const struct seen_native_body *b);
 
 /* The head, payload_offset bytes, with all checksums. */
-void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
-                      uint8_t *head);
+SEEN_PRIVATE void seen_native_head(struct seen_native *h,
+                                   const struct seen_native_body *b,
+                                   uint8_t *head);
 
 /* The header alone, SEEN_HEADER_SIZE bytes. */
-void seen_native_put(const struct seen_native *h, uint8_t *to);
+SEEN_PRIVATE void seen_native_put(const struct seen_native *h, uint8_t *to);
 
 /* `len` bytes, from `from` on, of a part as it goes into the file, zeros behind
  * it included; words may be changing meanwhile, each at once. */
@@ -73,12 +74,12 @@ void seen_native_get_part(const struct seen_part *part, const uint8_t *from);
 
 /* A header that is whole and makes sense, `len` bytes being there. The bytes
  * behind it have not been looked at. */
-seen_status seen_native_get(const uint8_t *from, size_t len,
-                            struct seen_native *h);
+SEEN_PRIVATE seen_status seen_native_get(const uint8_t *from, size_t len,
+                                         struct seen_native *h);
 
 /* The better header of a whole container, whose lengths must add up. */
-seen_status seen_native_read(const uint8_t *buf, size_t len,
-                             struct seen_native *h);
+SEEN_PRIVATE seen_status seen_native_read(const uint8_t *buf, size_t len,
+                                          struct seen_native *h);
 
 /* State and list; then the payload: after seen_native_read(). The number of the
  * first bad block in *block, if that is what is wrong. */

@@ -40,25 +40,28 @@ struct seen_exposure {
 
 /* Records of any secret are read from now on: what they hold can be told without
  * it, though not of whom. None is written. */
-void seen_exposure_any_secret(seen_exposure *x);
+SEEN_PRIVATE void seen_exposure_any_secret(seen_exposure *x);
 
 /* With defaults where there are zeros; NULL: all of them. */
-seen_policy seen_policy_filled(const seen_policy *given);
+SEEN_PRIVATE seen_policy seen_policy_filled(const seen_policy *given);
 
 /* ---- By hash ------------------------------------------------------------ */
 
 /* The public calls for callers who keep hashes: 64 bits are all that a record
  * knows of an item. Lent until x is used for other items. */
-seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
-                               size_t n, uint64_t **h);
+SEEN_PRIVATE seen_status seen_exposure_hash(seen_exposure *x,
+                                            const seen_key *items, size_t n,
+                                            uint64_t **h);
 
 /* seen[i]: hash i may have been shown; `repeats`: or has come before. */
-seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
-                               uint64_t now, const uint64_t *h, size_t n,
-                               bool repeats, bool *seen);
+SEEN_PRIVATE seen_status seen_exposure_seen(seen_exposure *x,
+                                            seen_record record, uint64_t now,
+                                            const uint64_t *h, size_t n,
+                                            bool repeats, bool *seen);
 
 /* The first of them that are not seen, at most so many, to the front. */
-size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most);
+SEEN_PRIVATE size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen,
+                                     size_t most);
 
 struct seen_marks {
     uint64_t now;
@@ -68,12 +71,13 @@ struct seen_marks {
 
 /* One after the other; the same record as one call for each, in one pass. The
  * record may be the last result of x. */
-seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
-                                   const struct seen_marks *marks, size_t n,
-                                   seen_record *result);
-seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
-                                        uint64_t now, const uint64_t *h,
-                                        size_t n, seen_record *result);
+SEEN_PRIVATE seen_status seen_exposure_mark_all(seen_exposure *x,
+                                                seen_record record,
+                                                const struct seen_marks *marks,
+                                                size_t n, seen_record *result);
+SEEN_PRIVATE seen_status
+seen_exposure_forget_hashes(seen_exposure *x, seen_record record, uint64_t now,
+                            const uint64_t *h, size_t n, seen_record *result);
 
 /* ---- Within ------------------------------------------------------------- */
 

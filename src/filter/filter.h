@@ -171,7 +171,7 @@ extern const struct seen_filter_ops seen_foreign_ops;
 
 /* Row `index` of kinds.def, NULL past its end; the row of a kind, or NULL. */
 const struct seen_filter_ops *seen_kinds_at(size_t index);
-const struct seen_filter_ops *seen_kinds_find(seen_kind kind);
+SEEN_PRIVATE const struct seen_filter_ops *seen_kinds_find(seen_kind kind);
 
 /* The hash that a filter of this kind has. */
 const struct seen_hash_fn *seen_kind_hash(const struct seen_filter_ops *ops,

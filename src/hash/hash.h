@@ -9,6 +9,8 @@
 
 #include "seen.h"
 
+#include "base/base.h"
+
 struct seen_hash_fn {
     const char *name;
     uint32_t bits; /* 64 or 128 */
@@ -23,6 +25,7 @@ struct seen_hash_fn {
 #define HASH(constant) extern const struct seen_hash_fn constant;
 #include "hash/hashes.def"
 #undef HASH
+SEEN_PRIVATE extern const struct seen_hash_fn seen_hash_siphash13;
 
 /* Row `index` of the table, NULL past its end. */
 const struct seen_hash_fn *seen_hash_at(size_t index);

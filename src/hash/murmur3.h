@@ -8,6 +8,8 @@
 
 #include "seen.h"
 
+#include "base/base.h"
+
 /* A key whose full blocks are in. */
 struct seen_murmur3 {
     uint64_t h1, h2;
@@ -15,12 +17,13 @@ struct seen_murmur3 {
     uint8_t tail[16]; /* len % 16 bytes, then zeros */
 };
 
-void seen_murmur3_begin(struct seen_murmur3 *s, const void *key, size_t len,
-                        uint64_t seed);
+SEEN_PRIVATE void seen_murmur3_begin(struct seen_murmur3 *s, const void *key,
+                                     size_t len, uint64_t seed);
 
 /* lo is the first half, h1. */
 seen_hash seen_murmur3_end(const struct seen_murmur3 *s);
-seen_hash seen_murmur3_end_with(const struct seen_murmur3 *s, uint8_t byte);
+SEEN_PRIVATE seen_hash seen_murmur3_end_with(const struct seen_murmur3 *s,
+                                             uint8_t byte);
 
 seen_hash seen_murmur3_128(const void *key, size_t len, uint64_t seed);
 

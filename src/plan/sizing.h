@@ -7,6 +7,8 @@
 
 #include "seen.h"
 
+#include "base/base.h"
+
 /* Largest payload we plan for: 2^48 bits, 32 TiB. A sanity bound well below
  * every overflow. */
 #define SEEN_MAX_BITS ((uint64_t)1 << 48)
@@ -33,7 +35,7 @@ double seen_hash_fpp(double n, uint32_t hash_bits);
     "fpp is below what a 128-bit hash can keep (items x 2^-117)"
 
 /* seen_items_from_fill() for a planned filter, rounded. */
-uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set);
+SEEN_PRIVATE uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set);
 
 /* Best k for m bits and n keys. */
 uint32_t seen_hashes_for(double n, double m);

@@ -60,3 +60,12 @@ seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)
     (void)m, (void)info;
     return SEEN_UNSUPPORTED;
 }
+
+seen_status seen_remote_users(seen_users **u, const char *url,
+                              const seen_users_options *options,
+                              seen_store_report *r)
+{
+    (void)u, (void)url, (void)options;
+    seen_report_begin(r);
+    return seen_report(r, SEEN_UNSUPPORTED, "built without hiredis");
+}

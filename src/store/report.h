@@ -7,13 +7,15 @@
 
 #include "seen_store.h"
 
-void seen_report_begin(seen_store_report *r);
+#include "base/base.h"
+
+SEEN_PRIVATE void seen_report_begin(seen_store_report *r);
 
 /* Gives back the status. */
-__attribute__((format(printf, 3, 4))) seen_status
+SEEN_PRIVATE __attribute__((format(printf, 3, 4))) seen_status
 seen_report(seen_store_report *r, seen_status status, const char *format, ...);
 
 /* SEEN_IO: a system call failed; the sentence says which and why. */
-seen_status seen_report_io(seen_store_report *r, const char *what);
+SEEN_PRIVATE seen_status seen_report_io(seen_store_report *r, const char *what);
 
 #endif

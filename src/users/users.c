@@ -11,36 +11,29 @@
 
 /* ---- Life --------------------------------------------------------------- */
 
-typedef seen_status opener(struct seen_users **u, const char *where,
-                           const seen_users_options *options,
-                           seen_store_report *r);
-
-static const struct {
-    const char *scheme;
-    opener *open;
-} stores[] = {
+static const struct seen_users_kind kinds[] = {
 #define STORE(scheme, function) {scheme, function},
 #include "users/stores.def"
 #undef STORE
 };
 
-/* "scheme:rest", or a path: letters, digits and + before a colon are a scheme. */
-static size_t scheme_len(const char *where)
+static size_t scheme_len(const char *name)
 {
-    size_t len = strspn(where, "abcdefghijklmnopqrstuvwxyz0123456789+");
-    return len > 0 && where[len] == ':' ? len : 0;
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+");
+    return len > 0 && name[len] == ':' ? len : 0;
 }
 
-static opener *find_store(const char **where)
+const struct seen_users_kind *
+seen_users_kind_of(const struct seen_users_kind *kind, size_t n,
+                   const char *name, const char **rest)
 {
-    size_t len = scheme_len(*where);
-    if (len == 0) return stores[0].open;
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
-        if (strlen(stores[i].scheme) != len ||
-            memcmp(stores[i].scheme, *where, len) != 0)
+    size_t len = scheme_len(name);
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(kind[i].scheme) != len ||
+            memcmp(kind[i].scheme, name, len) != 0)
             continue;
-        *where += len + 1;
-        return stores[i].open;
+        *rest = name + len + 1;
+        return &kind[i];
     }
     return NULL;
 }
@@ -57,29 +50,22 @@ static const char *options_problem(const seen_users_options *o)
     return o->policy ? seen_policy_problem(o->policy) : NULL;
 }
 
-seen_status seen_users_open(seen_users **u, const char *where,
-                            const seen_users_options *options,
-                            seen_store_report *r)
+seen_status seen_users_open_kind(seen_users **u,
+                                 const struct seen_users_kind *kind,
+                                 const char *rest,
+                                 const seen_users_options *options,
+                                 const char *unknown, seen_store_report *r)
 {
     static const seen_users_options only_read;
-    seen_report_begin(r);
     if (!options) options = &only_read;
-    if (!u || !where) return SEEN_INVALID;
     const char *wrong = options_problem(options);
     if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
-    opener *open = find_store(&where);
-    if (!open && strncmp(where, "rediss:", 7) == 0)
-        return seen_report(r, SEEN_UNSUPPORTED,
-                           "TLS is not offered: use redis:// and a tunnel");
-    if (!open)
-        return seen_report(r, SEEN_UNSUPPORTED,
-                           "no store is called %.*s:", (int)scheme_len(where),
-                           where);
+    if (!kind) return seen_report(r, SEEN_UNSUPPORTED, "%s", unknown);
     seen_status status;
     uint64_t began = 0;
     do {
         seen_report_begin(r);
-        status = open(u, where, options, r);
+        status = kind->open(u, rest, options, r);
     } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
     if (status == SEEN_OK) {
         (*u)->writable = options->mode != SEEN_STORE_READ;
@@ -90,6 +76,24 @@ seen_status seen_users_open(seen_users **u, const char *where,
     } else
         seen_report(r, status, "%s", seen_strerror(status));
     return status;
+}
+
+seen_status seen_users_open(seen_users **u, const char *where,
+                            const seen_users_options *options,
+                            seen_store_report *r)
+{
+    seen_report_begin(r);
+    if (!u || !where) return SEEN_INVALID;
+    const struct seen_users_kind *kind = kinds;
+    if (scheme_len(where))
+        kind = seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, where,
+                                  &where);
+    return seen_users_open_kind(
+        u, kind, where, options,
+        strncmp(where, "redis", 5) == 0
+            ? "a store on a server: seen_remote_users() opens it"
+            : "expected a directory, lmdb:DIR or mem:",
+        r);
 }
 
 seen_status seen_users_close(seen_users *u)

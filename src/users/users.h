@@ -1,11 +1,13 @@
 /*
- * users.h - what a store of users can do. One file has a row of stores.def, the
- * calls here, and what it needs for itself behind the head.
+ * users.h - what a store of users can do. One file has a row of stores.def, or of
+ * remote/users.c, the calls here, and what it needs for itself behind the head.
  */
 #ifndef SEEN_USERS_INTERNAL_H
 #define SEEN_USERS_INTERNAL_H
 
 #include "seen_users.h"
+
+#include "base/base.h"
 
 #include <stdatomic.h>
 
@@ -47,7 +49,8 @@ struct seen_users_ops {
 };
 
 /* None is carried out, because of some: the others get that status. */
-void seen_users_refuse(seen_users_request *r, size_t n, seen_status why);
+SEEN_PRIVATE void seen_users_refuse(seen_users_request *r, size_t n,
+                                    seen_status why);
 
 struct seen_users {
     const struct seen_users_ops *ops;
@@ -57,11 +60,30 @@ struct seen_users {
     atomic_bool refused;
 };
 
-/* A kind of store: STORE(scheme, function) in stores.def. */
-#define STORE(scheme, function)                                                \
-    seen_status function(struct seen_users **u, const char *where,             \
-                         const seen_users_options *options,                    \
-                         seen_store_report *r);
+/* Opens "scheme:where"; options have been checked. */
+typedef seen_status seen_users_opener(struct seen_users **u, const char *where,
+                                      const seen_users_options *options,
+                                      seen_store_report *r);
+
+struct seen_users_kind {
+    const char *scheme;
+    seen_users_opener *open;
+};
+
+/* The kind whose scheme a name begins with, "scheme:rest", and the rest. Letters,
+ * digits and + before a colon are a scheme; other names are paths, and NULL. */
+SEEN_PRIVATE const struct seen_users_kind *
+seen_users_kind_of(const struct seen_users_kind *kinds, size_t n,
+                   const char *name, const char **rest);
+
+/* Checks the options, opens, waits for a writer. kind NULL: SEEN_UNSUPPORTED, with
+ * the sentence `unknown`. */
+SEEN_PRIVATE seen_status
+seen_users_open_kind(seen_users **u, const struct seen_users_kind *kind,
+                     const char *rest, const seen_users_options *options,
+                     const char *unknown, seen_store_report *r);
+
+#define STORE(scheme, function) seen_users_opener function;
 #include "users/stores.def"
 #undef STORE
 

@@ -127,7 +127,8 @@ def program(directory, number, lines):
     with open(path + ".c", "w") as f:
         f.write("\n".join(lines))
     build = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(source, "include"),
-             "-o", path, path + ".c", *leveldb, os.path.join(libraries, "libseen_store.a"),
+             "-o", path, path + ".c", *leveldb, os.path.join(libraries, "libseen_remote.a"),
+             os.path.join(libraries, "libseen_store.a"),
              os.path.join(libraries, "libseen.a"), "-llmdb", "-lhiredis", "-lm", "-pthread"]
     for command in (build, [path]):
         done = subprocess.run(command, cwd=directory, text=True, stdout=subprocess.PIPE,

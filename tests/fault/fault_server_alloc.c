@@ -58,7 +58,7 @@ static seen_status open_users(seen_users **u)
 {
     seen_store_report r;
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    return seen_users_open(u, run.where, &o, &r);
+    return seen_remote_users(u, run.where, &o, &r);
 }
 
 /* What the server has, seen by somebody with memory. */

@@ -170,7 +170,7 @@ static seen_status use_users(const char *where, struct server *s)
     seen_key key = {&number, sizeof number}, user = {"ann", 3};
     bool seen = false;
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    seen_status status = seen_users_open(&u, where, &o, &r);
+    seen_status status = seen_remote_users(&u, where, &o, &r);
     if (status != SEEN_OK) {
         assert_null(u);
         assert_string_not_equal(r.problem, "");

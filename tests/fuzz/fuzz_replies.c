@@ -131,7 +131,7 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     bool known, answers[3];
     seen_users_options o = {.mode =
                                 call & 1 ? SEEN_STORE_WRITE : SEEN_STORE_READ};
-    seen_status status = seen_users_open(&u, url, &o, &r);
+    seen_status status = seen_remote_users(&u, url, &o, &r);
     must(status == SEEN_OK ? u != NULL : !u && r.problem[0]);
     if (!u) return;
     memcpy(items, k, n * sizeof *items);

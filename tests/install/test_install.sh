@@ -37,10 +37,33 @@ takes_once() { # the output of 05_take
 # shellcheck disable=SC2046
 cc "$source/examples/05_take.c" -o "$prefix/store" $(pkg-config --cflags --libs seen_store)
 takes_once "$(LD_LIBRARY_PATH=$libdir "$prefix/store" "$prefix/feed")"
+linked=$(LD_LIBRARY_PATH=$libdir ldd "$prefix/store")
+[[ $linked != *hiredis* ]] || { echo "an embedded store loads hiredis: $linked" >&2; exit 1; }
 # shellcheck disable=SC2046
 cc "$source/examples/05_take.c" -o "$prefix/store-static" $(pkg-config --cflags seen_store) \
-  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
+  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lm -pthread
 takes_once "$("$prefix/store-static" "$prefix/feed-static")"
+
+# On a server: a program links, and says that none is there.
+cat >"$prefix/remote.c" <<'EOF'
+#include <seen_remote.h>
+#include <stdio.h>
+
+int main(void)
+{
+    seen_users *users;
+    seen_store_report report;
+    seen_status status = seen_remote_users(&users, "redis://127.0.0.1:1", NULL, &report);
+    puts(report.problem);
+    return status != SEEN_IO;
+}
+EOF
+# shellcheck disable=SC2046
+cc "$prefix/remote.c" -o "$prefix/remote" $(pkg-config --cflags --libs seen_remote)
+LD_LIBRARY_PATH=$libdir "$prefix/remote" >/dev/null
+cc "$prefix/remote.c" -I"$usr/include" -o "$prefix/remote-static" "$libdir/libseen_remote.a" \
+  "$libdir/libseen_store.a" "$libdir/libseen.a" -llmdb -lhiredis -lm -pthread
+"$prefix/remote-static" >/dev/null
 
 if [ -e "$libdir/pkgconfig/seen_leveldb.pc" ]; then
   cat >"$prefix/policy.c" <<'EOF'

@@ -1,5 +1,5 @@
-/* server.c - see server.h. */
-#include "users/server.h"
+/* users_server.c - see users_server.h. */
+#include "remote/users_server.h"
 
 #include "store/report.h"
 

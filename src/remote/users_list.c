@@ -1,5 +1,5 @@
 /*
- * list.c - users on a plain Redis or Valkey server, or a cluster, in the lists
+ * users_list.c - users on a plain Redis or Valkey server, or a cluster, in the lists
  * that existing services keep:
  *
  *     redis+list://[user:password@]host[:port][/db]?prefix=P[&n=1000][&p=0.001]
@@ -41,7 +41,7 @@
  * ttl for all that a user has been shown. It is for living beside such a service,
  * and for leaving it: docs/COMMANDS.md.
  */
-#include "users/server.h"
+#include "remote/users_server.h"
 
 #include "dialect/dialect.h"
 #include "redis/decimal.h"
@@ -671,9 +671,9 @@ static seen_status check_options(const struct list *m,
     return SEEN_OK;
 }
 
-seen_status seen_users_open_list(struct seen_users **u, const char *where,
-                                 const seen_users_options *options,
-                                 seen_store_report *r)
+seen_status seen_remote_users_list(struct seen_users **u, const char *where,
+                                   const seen_users_options *options,
+                                   seen_store_report *r)
 {
     struct list *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;

@@ -1,15 +1,19 @@
 /*
- * server.h - users who are keys of a server, a prefix and the name each: what
- * redis.c and list.c have in common.
+ * users_server.h - users who are keys of a server, a prefix and the name each: what
+ * users_redis.c and users_list.c have in common.
  */
-#ifndef SEEN_USERS_SERVER_H
-#define SEEN_USERS_SERVER_H
+#ifndef SEEN_REMOTE_USERS_SERVER_H
+#define SEEN_REMOTE_USERS_SERVER_H
+
+#include "seen_remote.h"
 
 #include "users/users.h"
 
 #include "redis/pool.h"
 
 #define SEEN_PREFIX_MOST 256
+
+seen_users_opener seen_remote_users_redis, seen_remote_users_list;
 
 struct seen_server {
     struct seen_users head;

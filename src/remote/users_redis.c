@@ -1,5 +1,5 @@
 /*
- * redis.c - users on a Redis or Valkey server, or a cluster, that has seen.so:
+ * users_redis.c - users on a Redis or Valkey server, or a cluster, that has seen.so:
  *
  *     redis://[user:password@]host[:port][/db]?prefix=P
  *
@@ -17,7 +17,7 @@
  * taken, and SEEN_IO says that nobody knows. Nor is forgetting: somebody may have
  * marked the item again in between.
  */
-#include "users/server.h"
+#include "remote/users_server.h"
 
 #include "base/bytes.h"
 #include "exposure/exposure.h"
@@ -501,9 +501,9 @@ static seen_status look_for_module(struct module *m, seen_store_report *r)
                        "the server has no SEEN.* commands: load seen.so");
 }
 
-seen_status seen_users_open_redis(struct seen_users **u, const char *where,
-                                  const seen_users_options *options,
-                                  seen_store_report *r)
+seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
+                                    const seen_users_options *options,
+                                    seen_store_report *r)
 {
     struct module *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;

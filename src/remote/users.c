@@ -1,0 +1,29 @@
+/* users.c - users on servers: find the kind of store; users/users.c does the rest. */
+#include "remote/users_server.h"
+
+#include "store/report.h"
+
+#include <string.h>
+
+static const struct seen_users_kind kinds[] = {
+    {"redis", seen_remote_users_redis},
+    {"redis+list", seen_remote_users_list},
+};
+
+seen_status seen_remote_users(seen_users **u, const char *url,
+                              const seen_users_options *options,
+                              seen_store_report *r)
+{
+    const char *rest = NULL;
+    seen_report_begin(r);
+    if (!u || !url) return SEEN_INVALID;
+    const struct seen_users_kind *kind =
+        seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, url, &rest);
+    return seen_users_open_kind(
+        u, kind, rest, options,
+        strncmp(url, "rediss:", 7) == 0
+            ? "TLS is not offered: use redis:// and a tunnel"
+            : "no store on a server has such a URL: expected redis:// or "
+              "redis+list://",
+        r);
+}
