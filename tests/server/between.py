@@ -68,9 +68,13 @@ class Between:
             self.open += [client, server]
             threading.Thread(target=self.talk, args=(client, server), daemon=True).start()
 
+    @staticmethod
+    def commands_of(client):
+        return client.makefile("rb")
+
     def talk(self, client, server):
         try:
-            with client.makefile("rb") as commands, server.makefile("rb") as replies:
+            with self.commands_of(client) as commands, server.makefile("rb") as replies:
                 while args := command_in(commands):
                     answer = self.rule(args)
                     if answer is None:
