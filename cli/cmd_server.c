@@ -9,7 +9,9 @@
  *     DIR/secret            of the exposure sets, made if it is not there, unless
  *                           --secret-file names another
  *     DIR/unfinished        while a cluster is being made
- *     DIR/PORT/             data and log of the node at PORT
+ *     DIR/PORT/             data of the node at PORT
+ *     DIR/PORT/log          its log, and what it prints before it has one: a file
+ *                           that it cannot read, a directive that is wrong
  *     DIR/PORT/server.conf  its configuration: server_conf.h
  */
 #define _GNU_SOURCE /* realpath, asprintf */
@@ -45,6 +47,7 @@
 #define MOST_NODES  64
 #define BUS         10000 /* a cluster's nodes talk at their port + this */
 #define PATIENCE_MS 60000
+#define LAST_LINES  3 /* of a log that are shown; a wrong directive takes 3 */
 
 static struct {
     uint64_t port, cluster;
@@ -81,6 +84,8 @@ static struct node {
     unsigned port;
     pid_t pid;        /* 0: not running */
     char *dir, *conf; /* its own */
+    char *log;        /* and where this run begins in it: */
+    off_t log_from;
 } nodes[MOST_NODES];
 
 static size_t count;
@@ -341,14 +346,14 @@ static void pause_ms(long ms)
 static struct conf_facts configure(struct node *n, const char *addresses,
                                    const char *module, const char *include)
 {
-    char *port = text_of("%u", n->port), *log = text_of("%s/log", n->dir);
+    char *port = text_of("%u", n->port);
     char *secret = text_of("secret-file=%s", wish.secret_file);
     char *load = text_of("%s %s", conf_quote(module), conf_quote(secret));
     struct directive ours[16] = {
         {"port", port},
         {"bind", addresses},
         {"dir", conf_quote(n->dir)},
-        {"logfile", conf_quote(log)},
+        {"logfile", conf_quote(n->log)},
         {"daemonize", "no"},
         {"cluster-enabled", opt.cluster ? "yes" : "no"},
         {"cluster-config-file", "nodes.conf"},
@@ -370,6 +375,9 @@ static struct conf_facts configure(struct node *n, const char *addresses,
 static void start(struct node *n, const char *server)
 {
     char *argv[] = {(char *)(uintptr_t)server, n->conf, NULL};
+    int log = open(n->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0) fail("%s: %s", n->log, strerror(errno));
+    n->log_from = lseek(log, 0, SEEK_END);
     n->pid = fork();
     if (n->pid < 0) fail("fork: %s", strerror(errno));
     if (n->pid == 0) {
@@ -379,14 +387,15 @@ static void start(struct node *n, const char *server)
 #endif
         signal(SIGPIPE, SIG_DFL);
         umask(077); /* CONFIG REWRITE makes a new file, which has passwords */
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDOUT_FILENO);
+        dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
         execv(server, argv);
         dprintf(STDERR_FILENO, "seen server: %s: %s\n", server,
                 strerror(errno));
         _exit(127);
     }
+    close(log);
 }
 
 /* Those that have ended are not running any more. */
@@ -415,7 +424,7 @@ static void stop_all(void)
 __attribute__((format(printf, 1, 2), noreturn)) static void
 give_up(const char *format, ...)
 {
-    char text[512];
+    char text[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -424,20 +433,72 @@ give_up(const char *format, ...)
     fail("%s", text);
 }
 
+/* What a line of the log says, if it is a warning; "" if it is something else, or
+ * of the machine's settings. A line that is not of the log says itself:
+ *
+ *     5290:C 18 Nov 2026 04:15:38.706 # Fatal error, ...
+ */
+static const char *warning_in(const char *line)
+{
+    size_t digits = strspn(line, "0123456789");
+    if (!digits || line[digits] != ':') return line;
+    const char *mark = strstr(line, " # ");
+    if (!mark || strncmp(mark, " # WARNING", 10) == 0) return "";
+    return mark + 3;
+}
+
+/* What the node has printed and warned of in this run, the last of it. */
+static char *last_words(const struct node *n)
+{
+    char *line = NULL, *last[LAST_LINES];
+    size_t cap = 0, kept = 0;
+    FILE *log = fopen(n->log, "re");
+    for (size_t i = 0; i < LAST_LINES; i++)
+        last[i] = text_of("%s", "");
+    if (log && fseeko(log, n->log_from, SEEK_SET) != 0) rewind(log);
+    while (log && getline(&line, &cap, log) >= 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        const char *said = warning_in(line);
+        if (!said[strspn(said, " ")]) continue;
+        conf_hide(line);
+        free(last[kept % LAST_LINES]);
+        last[kept++ % LAST_LINES] = text_of("%.200s: ", said);
+    }
+    if (log) fclose(log);
+    free(line);
+    char *words =
+        text_of("%s%s%s", last[kept % LAST_LINES],
+                last[(kept + 1) % LAST_LINES], last[(kept + 2) % LAST_LINES]);
+    for (size_t i = 0; i < LAST_LINES; i++)
+        free(last[i]);
+    return words;
+}
+
+/* Of the node that has ended, or else of the one that is waited for. */
+__attribute__((noreturn)) static void give_up_start(const struct node *n)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!nodes[i].pid) {
+            n = &nodes[i];
+            break;
+        }
+    give_up("the server at port %u %s: %ssee %s", n->port,
+            n->pid ? "does not answer" : "ended at once", last_words(n),
+            n->log);
+}
+
 static void wait_up(void)
 {
     for (size_t i = 0; i < count; i++) {
         long waited = 0;
         for (; !stopping && !try_port(nodes[i].port, true); waited += 20) {
             if (reap() < count || waited > PATIENCE_MS)
-                give_up("the server at port %u does not start: %s/log says why",
-                        nodes[i].port, nodes[i].dir);
+                give_up_start(&nodes[i]);
             pause_ms(20);
         }
     }
     pause_ms(50);
-    if (!stopping && reap() < count)
-        give_up("a server ended at once: %s/log says why", nodes[0].dir);
+    if (!stopping && reap() < count) give_up_start(&nodes[0]);
 }
 
 /* ---- A cluster ---------------------------------------------------------- */
@@ -457,9 +518,7 @@ static struct cluster_info wait_answer(const struct node *n)
 {
     struct cluster_info info = ask_cluster(n->port);
     for (long waited = 0; !stopping && !info.nodes; waited += 50) {
-        if (reap() < count || waited > PATIENCE_MS)
-            give_up("the node at port %u does not answer: %s/log says why",
-                    n->port, n->dir);
+        if (reap() < count || waited > PATIENCE_MS) give_up_start(n);
         pause_ms(50);
         info = ask_cluster(n->port);
     }
@@ -630,8 +689,8 @@ static void watch(void)
     while (!stopping && reap() > 0) {
         for (size_t i = 0; i < count; i++)
             if (!nodes[i].pid && !told[i]) {
-                note("the node at port %u has ended: %s/log says why",
-                     nodes[i].port, nodes[i].dir);
+                note("the node at port %u has ended: %s says why",
+                     nodes[i].port, nodes[i].log);
                 told[i] = true;
             }
         pause_ms(100);
@@ -646,6 +705,7 @@ static bool make_nodes(void)
         char *dir = text_of("%s/%u", opt.dir, nodes[i].port);
         nodes[i].dir = make_dir(dir);
         nodes[i].conf = text_of("%s/server.conf", nodes[i].dir);
+        nodes[i].log = text_of("%s/log", nodes[i].dir);
         again = again || access(nodes[i].conf, F_OK) == 0;
         free(dir);
     }

@@ -1,5 +1,5 @@
 /* server_conf.c - see server_conf.h. */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _GNU_SOURCE /* realpath, strcasestr */
 
 #include "server_conf.h"
 
@@ -55,6 +55,19 @@ static bool is_password(const char *line)
 {
     return is(line, "requirepass") && !says(line, "requirepass", "\n") &&
            !strstr(line, "\"\"");
+}
+
+void conf_hide(char *line)
+{
+    static const char *const words[] = {"pas", "auth", "user"};
+    for (char *at = line; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) *at = '?';
+    if (strncmp(line, ">>> '", 5) != 0) return; /* so it quotes a directive */
+    char *name = line + 5, *end = name + strcspn(name, " \"'?");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *word = strcasestr(name, words[i]);
+        if (word && word < end && *end) strcpy(end, "'");
+    }
 }
 
 static void note_facts(struct conf_facts *facts, const char *line)

@@ -26,6 +26,11 @@ struct directive {
 /* A value as it stands there, whatever is in it. */
 char *conf_quote(const char *value);
 
+/* A line that a server has printed, for people, in place: without control
+ * characters, and a directive that may hold a password ("requirepass word", or with
+ * its name misspelt) without its values. */
+void conf_hide(char *line);
+
 /* What is known of a file and of the one that it includes by --config. */
 struct conf_facts {
     bool there;    /* the file was */

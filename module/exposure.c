@@ -190,6 +190,7 @@ static void *rdb_load(RedisModuleIO *io, int encoding)
 static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
 {
     const struct exposure *e = value;
+    policy_aof_rewrite(io);
     seen_policy policy = policy_at(0)->policy; /* the default */
     bool own = exposure_own(e, &policy);
     uint8_t *bytes = RedisModule_Alloc(ENVELOPE + (size_t)e->len);

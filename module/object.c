@@ -5,6 +5,7 @@
 #include "bytes.h"
 #include "chunks.h"
 #include "commands.h"
+#include "policy_data.h"
 #include "reply.h"
 #include "secret.h"
 
@@ -644,6 +645,7 @@ static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
     const char *command = o->family->load_command;
     size_t head = o->n ? 0 : o->pending_head;
     struct saving s;
+    policy_aof_rewrite(io);
     saving_begin(&s, o);
     if (head)
         RedisModule_EmitAOF(io, command, "slb", key, (long long)1, s.whole,

@@ -58,17 +58,46 @@ int policy_aux_load(RedisModuleIO *io, int encoding, int when)
 
 /* ---- AOF ---------------------------------------------------------------- */
 
+/*
+ * An AOF that is rewritten without a preamble asks data types for their keys, and
+ * nobody for anything else. Two ways lead into it all the same:
+ *
+ *     base      a child process writes it, from its copy of our memory: the first
+ *               key of ours is preceded by the policies
+ *     go on     what happens meanwhile is appended to another file by the parent,
+ *               and so are the policies: emit()
+ *
+ * The first is whole as soon as the file counts, but needs a key. The second needs
+ * none, but has to wait while clients are paused. Doing both does no harm: what the
+ * parent appends is later, and what is set now.
+ */
+
+/* This process rewrites the AOF, and has not written the policies yet. Only told
+ * by the event: Valkey 9 calls the same methods to move slots to another primary,
+ * which has policies of its own. */
+static bool base_owed;
+
+void policy_aof_rewrite(RedisModuleIO *io)
+{
+    const struct policy *p;
+    if (!base_owed) return;
+    base_owed = false;
+    for (size_t i = 0; (p = policy_set_at(i)); i++)
+        RedisModule_EmitAOF(io, "SEEN.POLICY", "cc", p->name, p->text);
+}
+
 #define SOON_MS  0
 #define LATER_MS 100
 
-/* A child process is rewriting the AOF, perhaps, and the file that goes on from
- * there does not have the policies yet. */
+/* A child process is rewriting the AOF, perhaps, and the file that goes on behind
+ * it does not have the policies yet. */
 static bool owed;
 
 /* Into the AOF alone: replicas have them. By a timer, which is no command: that
  * would be repeated by the AOF as one that changed something. It runs before the
- * server can learn that the child is done, so no file is without them. While
- * clients are paused the server must not be made to write: then later. */
+ * server can learn that the child is done, so no file is without them; but while
+ * clients are paused the server must not be made to write (it would end), and
+ * then it is later. */
 static void emit(RedisModuleCtx *ctx, void *data)
 {
     const struct policy *p;
@@ -93,6 +122,16 @@ static void on_loading(RedisModuleCtx *ctx, RedisModuleEvent event,
     if (subevent <= REDISMODULE_SUBEVENT_LOADING_REPL_START) policy_reset_all();
 }
 
+static void on_persistence(RedisModuleCtx *ctx, RedisModuleEvent event,
+                           uint64_t subevent, void *data)
+{
+    (void)ctx;
+    (void)event;
+    (void)data;
+    base_owed = subevent == REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START ||
+                subevent == REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START;
+}
+
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent event,
                     uint64_t subevent, void *data)
 {
@@ -111,7 +150,8 @@ int policy_data_subscribe(RedisModuleCtx *ctx)
     static const struct {
         uint64_t id;
         RedisModuleEventCallback callback;
-    } events[] = {{REDISMODULE_EVENT_LOADING, on_loading},
+    } events[] = {{REDISMODULE_EVENT_PERSISTENCE, on_persistence},
+                  {REDISMODULE_EVENT_LOADING, on_loading},
                   {REDISMODULE_EVENT_FORK_CHILD, on_fork}};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         RedisModuleEvent event = {.id = events[i].id, .version = 1};

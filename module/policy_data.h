@@ -4,8 +4,9 @@
  *
  *     RDB       beside the keys (the aux data of their type): how many, then name
  *               and policy of each as strings. With a preamble, AOF files, too.
- *     AOF       SEEN.POLICY, as it happens; when the file is rewritten, again,
- *               because a rewritten file without a preamble holds only keys
+ *     AOF       SEEN.POLICY, as it happens. A rewritten file without a preamble
+ *               holds only keys, so they go in twice more: before the first key
+ *               of ours, and into the file that goes on behind it
  *     replicas  SEEN.POLICY, as it happens; and the RDB they begin with
  *
  * When data are loaded, those policies take the place of all that were set. An RDB
@@ -24,5 +25,9 @@ int policy_data_subscribe(RedisModuleCtx *ctx);
 int policy_aux_load(RedisModuleIO *io, int encoding, int when);
 void policy_aux_save(RedisModuleIO *io, int when);
 void policy_aux_save2(RedisModuleIO *io, int when);
+
+/* To be called for every key that is written into a rewritten AOF, before it: the
+ * first one brings the policies along. */
+void policy_aof_rewrite(RedisModuleIO *io);
 
 #endif

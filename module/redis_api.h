@@ -29,11 +29,14 @@ typedef struct RedisModuleEvent {
     uint64_t id, version;
 } RedisModuleEvent;
 
-#define REDISMODULE_EVENT_LOADING    3
-#define REDISMODULE_EVENT_FORK_CHILD 13
+#define REDISMODULE_EVENT_PERSISTENCE 1
+#define REDISMODULE_EVENT_LOADING     3
+#define REDISMODULE_EVENT_FORK_CHILD  13
 
-#define REDISMODULE_SUBEVENT_LOADING_REPL_START 2 /* 0: of RDB, 1: of AOF */
-#define REDISMODULE_SUBEVENT_FORK_CHILD_BORN    0
+#define REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START      1 /* in the child */
+#define REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START 5
+#define REDISMODULE_SUBEVENT_LOADING_REPL_START         2 /* 0: of RDB, 1: of AOF */
+#define REDISMODULE_SUBEVENT_FORK_CHILD_BORN            0
 
 typedef void (*RedisModuleEventCallback)(RedisModuleCtx *ctx,
                                          RedisModuleEvent event,

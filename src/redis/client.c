@@ -16,15 +16,16 @@
 #include <sys/time.h>
 #include <time.h>
 
-#define SLOTS       16384
-#define NODES       SEEN_REDIS_PRIMARIES
-#define TIMEOUT_MS  5000
-#define PATIENCE_MS 10000
-#define PAUSE_MS    20 /* before trying again; longer each time */
-#define PAUSE_MOST  200
-#define NO_NODE     UINT16_MAX
-#define SHORT       6 /* bytes of a password that may be a part of a word */
-#define REDIRECTED  0x8000 /* in `node`: there, in the next round */
+#define SLOTS        16384
+#define NODES        SEEN_REDIS_PRIMARIES
+#define TIMEOUT_MS   5000
+#define PATIENCE_MS  10000
+#define PAUSE_MS     20 /* before trying again; longer each time */
+#define PAUSE_MOST   200
+#define REDIRECTIONS 5 /* rounds without a pause; then nodes disagree */
+#define NO_NODE      UINT16_MAX
+#define SHORT        6 /* bytes of a password that may be a part of a word */
+#define REDIRECTED   0x8000 /* in `node`: there, in the next round */
 
 struct node {
     char host[256];
@@ -41,6 +42,7 @@ struct seen_redis {
     uint16_t n_nodes;
     bool cluster;          /* the map of slots is known */
     bool map_is_old;       /* and somebody has said that it is wrong */
+    bool moved;            /* a command was sent elsewhere in this round */
     bool stranger;         /* a password is wanted, and none was given */
     bool strange;          /* what was said of the slots is no map */
     uint16_t slots[SLOTS]; /* nodes */
@@ -77,13 +79,6 @@ uint16_t seen_redis_slot(const void *key, size_t len)
 
 /* ---- Connections -------------------------------------------------------- */
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* In the words of a server may be what we have sent it ("unknown command 'AUTH',
  * with args beginning with: ..."), and bytes that a terminal takes for commands.
  * (Where a short password is part of other words, stars would tell what it is.) */
@@ -110,13 +105,10 @@ static void complain(seen_redis *c, const struct node *n, const char *what)
 
 static void complain_lost(seen_redis *c, const struct node *n, bool unsure)
 {
-    char what[256], late[48];
-    snprintf(late, sizeof late, "no reply within %llu ms",
-             (unsigned long long)c->timeout_ms);
-    const char *why = n->receiver.late         ? late
-                      : n->receiver.problem[0] ? n->receiver.problem
-                                               : "no memory to send it";
-    snprintf(what, sizeof what, "%.100s%s", why,
+    char what[256];
+    snprintf(what, sizeof what, "%.100s%s",
+             n->receiver.problem[0] ? n->receiver.problem
+                                    : "no memory to send it",
              unsure ? ": whether it happened is not known" : "");
     complain(c, n, what);
 }
@@ -168,9 +160,8 @@ static bool connect_node(seen_redis *c, struct node *n)
         disconnect(n);
         return false;
     }
-    redisSetTimeout(n->conn, wait);
     redisEnableKeepAlive(n->conn);
-    seen_receive_begin(&n->receiver, n->conn);
+    seen_receive_begin(&n->receiver, n->conn, c->timeout_ms);
     const char *auth[] = {"AUTH", c->user[0] ? c->user : c->password,
                           c->password};
     char db[16];
@@ -275,10 +266,12 @@ static bool ask_map(seen_redis *c, struct node *n)
     return good;
 }
 
-/* From whoever answers first. */
-static bool renew_map(seen_redis *c)
+/* From whoever answers first. Nodes that do not may be many, and each takes its
+ * time: all but the first are asked only while there is patience. */
+static bool renew_map(seen_redis *c, uint64_t until)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++) {
+        if (i > 0 && seen_receive_clock() >= until) break;
         if (!ask_map(c, &c->nodes[i])) continue;
         c->cluster = true;
         c->map_is_old = false;
@@ -309,6 +302,7 @@ static bool redirect(seen_redis *c, struct seen_command *k,
     uint16_t to = node_named(c, space + 1, from->host);
     if (!ask) c->map_is_old = true;
     if (to == NO_NODE) return false;
+    c->moved = true;
     k->node = to;
     k->asking = ask;
     return true;
@@ -543,7 +537,8 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
                            seen_store_report *r)
 {
     struct held held;
-    uint64_t until = now_ms() + c->patience_ms, pause = PAUSE_MS;
+    uint64_t until = seen_receive_clock() + c->patience_ms, pause = PAUSE_MS;
+    size_t rounds = 0; /* with redirections */
     for (size_t i = 0; i < n; i++) {
         k[i].reply = NULL;
         k[i].status = SEEN_IO;
@@ -554,13 +549,15 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
     }
     hold_signal(&held);
     while (any_pending(k, n)) {
+        c->moved = false;
         bool later = run_once(c, k, n);
-        if (!any_pending(k, n) || now_ms() >= until) break;
-        if (later) {
+        rounds += c->moved;
+        if (!any_pending(k, n) || seen_receive_clock() >= until) break;
+        if (later || (c->moved && rounds > REDIRECTIONS)) {
             rest(pause);
             pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
         }
-        if (c->map_is_old) (void)renew_map(c);
+        if (c->map_is_old) (void)renew_map(c, until);
     }
     drop_signal(&held);
     for (size_t i = 0; i < n; i++)
@@ -584,7 +581,7 @@ seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
     bool has_slots[NODES] = {false};
     *out = (struct seen_primaries){0};
     hold_signal(&held);
-    bool known = renew_map(c);
+    bool known = renew_map(c, seen_receive_clock() + c->patience_ms);
     drop_signal(&held);
     if (c->cluster && !known) return seen_report(r, SEEN_IO, "%s", c->problem);
     has_slots[0] = !c->cluster;
@@ -603,12 +600,12 @@ uint64_t seen_redis_patience(struct seen_url *url)
     uint64_t ms = 0;
     if (seen_url_number(url, "patience", 3600000, PATIENCE_MS, &ms, NULL))
         return 0; /* who opens says what is wrong with it */
-    return now_ms() + ms;
+    return seen_receive_clock() + ms;
 }
 
 bool seen_redis_rest(uint64_t until)
 {
-    if (now_ms() >= until) return false;
+    if (seen_receive_clock() >= until) return false;
     rest(PAUSE_MOST);
     return true;
 }
@@ -627,12 +624,15 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
     if (status == SEEN_OK)
         status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
                                  &c->patience_ms, r);
+    if (status == SEEN_OK && c->timeout_ms == 0)
+        status = seen_report(r, SEEN_INVALID,
+                             "URL: timeout=0: expected 1 to 3600000 ms");
     struct held held;
     hold_signal(&held);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
         status = seen_report(r, SEEN_IO, "%s", c->problem);
     /* Who knows the others need not fear for the one that was named. */
-    if (status == SEEN_OK) (void)renew_map(c);
+    if (status == SEEN_OK) (void)renew_map(c, 0);
     drop_signal(&held);
     if (status == SEEN_OK && (c->stranger || c->strange))
         status = seen_report(r, c->strange ? SEEN_CORRUPT : SEEN_IO, "%s",

@@ -49,8 +49,9 @@ struct seen_command {
     bool asking, pending, unknown;
 };
 
-/* user, password, host and port of the URL; and its parameters timeout (ms, of
- * one reply: 5000) and patience (ms, until a command is given up: 10000). */
+/* user, password, host and port of the URL; and its parameters timeout (ms, from
+ * when a reply is waited for to its last byte, and to connect: 5000) and patience
+ * (ms, until a command is not tried again: 10000). */
 seen_status seen_redis_open(seen_redis **c, struct seen_url *url, uint32_t db,
                             seen_store_report *r);
 void seen_redis_close(seen_redis *c);

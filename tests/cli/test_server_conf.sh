@@ -91,6 +91,27 @@ run timeout 60 "$seen" server --port "$port" --dir other --config .; expect_fail
 run timeout 60 "$seen" server --port "$port" --cluster 3 --dir other --config own.conf; expect_failure "requirepass"
 expect_no_file other
 
+# What a server says that does not start, which it prints before it has a log.
+for line in "maxmemory much" "nonsense 1" "appendonly maybe" 'save "1' "loadmodule /nowhere.so" \
+  "include /nowhere.conf"; do
+  printf '# fine\n%s\n' "$line" >bad.conf
+  run "$seen" server --port "$port" --dir never --config bad.conf
+  expect_failure "the server at port $port ended at once: "
+  expect; [[ $err == *"${line#* }"* ]] || wrong "the reason: $line"
+done
+up --dir gone --config own.conf
+down
+mv own.conf elsewhere.conf
+run "$seen" server --port "$port" --dir gone; expect_failure "can't open config file '$PWD/own.conf': No such file"
+up --dir gone --config elsewhere.conf # and again with it
+down
+for line in 'requirepass "the word" more' 'requirepas "the word"' 'user ann "the word'; do
+  printf '%s\n' "$line" >bad.conf; chmod 600 bad.conf
+  run "$seen" server --port "$port" --dir never --config bad.conf; expect_failure "at line 1"
+  expect; [[ $err != *"the word"* && $err == *"${line%% *}"* ]] || wrong "the password is shown"
+done
+run stat -c %a "never/$port/log"; expect_out 600
+
 # ---- --secret-file ----------------------------------------------------------------
 
 printf '0123456789abcdef0123456789abcdef\n' >key; chmod 600 key

@@ -3,13 +3,36 @@
     with Between(server.port, rule) as between:
         ... clients connect to between.port ...
 
-rule(arguments) sees each command before the server does, as a list of bytes. It gives
-None (go on), bytes (the reply, which the server then does not make) or CLOSE.
+rule(arguments) sees each command before the server does, as a list of bytes; the next one
+comes when this one has its reply. It gives None (go on), or the reply, which the server
+then does not make: bytes, CLOSE, or several of these, one after the other (an iterator may
+take its time).
 """
 import socket
 import threading
 
 CLOSE = object()
+
+
+def command_in(f):
+    """The next one, [] at the end."""
+    line = f.readline()
+    args = []
+    for _ in range(int(line[1:]) if line else 0):
+        size = int(f.readline()[1:])
+        args.append(f.read(size + 2)[:-2])
+    return args
+
+
+def reply_in(f):
+    """One reply, as it came; b"" at the end."""
+    line = f.readline()
+    out = [line]
+    if line[:1] == b"$" and line != b"$-1\r\n":
+        out.append(f.read(int(line[1:]) + 2))
+    elif line[:1] == b"*":
+        out += [reply_in(f) for _ in range(max(0, int(line[1:])))]
+    return b"".join(out)
 
 
 class Between:
@@ -23,12 +46,17 @@ class Between:
         return self
 
     def __exit__(self, *error):
+        self.shut([self.listener] + self.open)
         for s in [self.listener] + self.open:
+            s.close()
+
+    @staticmethod
+    def shut(sockets):
+        for s in sockets:
             try:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-            s.close()
 
     def listen(self):
         while True:
@@ -38,37 +66,27 @@ class Between:
             except OSError:
                 return
             self.open += [client, server]
-            threading.Thread(target=self.forth, args=(client, server), daemon=True).start()
-            threading.Thread(target=self.back, args=(server, client), daemon=True).start()
+            threading.Thread(target=self.talk, args=(client, server), daemon=True).start()
 
     @staticmethod
-    def back(server, client):
-        try:
-            while data := server.recv(1 << 16):
-                client.sendall(data)
-        except OSError:
-            pass
+    def commands_of(client):
+        return client.makefile("rb")
 
-    def forth(self, client, server):
+    def talk(self, client, server):
         try:
-            with client.makefile("rb") as lines:
-                while line := lines.readline():
-                    args = []
-                    for _ in range(int(line[1:])):
-                        size = int(lines.readline()[1:])
-                        args.append(lines.read(size + 2)[:-2])
+            with self.commands_of(client) as commands, server.makefile("rb") as replies:
+                while args := command_in(commands):
                     answer = self.rule(args)
-                    if answer is CLOSE:
-                        break
-                    if answer is not None:
-                        client.sendall(answer)
-                        continue
-                    server.sendall(b"*%d\r\n" % len(args) + b"".join(
-                        b"$%d\r\n%s\r\n" % (len(a), a) for a in args))
-        except OSError:
+                    if answer is None:
+                        server.sendall(b"*%d\r\n" % len(args) + b"".join(
+                            b"$%d\r\n%s\r\n" % (len(a), a) for a in args))
+                        answer = reply_in(replies) or CLOSE
+                    for piece in [answer] if answer is CLOSE or isinstance(answer, bytes) \
+                            else answer:
+                        if piece is CLOSE:
+                            return
+                        client.sendall(piece)
+        except (OSError, ValueError):
             pass
-        for s in (client, server):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        finally:
+            self.shut([client, server])

@@ -2,20 +2,10 @@
 that means harm."""
 import struct
 
+from sums import crc, crc_table
+
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-CRC64 = []  # of the server: Jones' polynomial, reflected
-
-
-def crc64(data):
-    if not CRC64:
-        for byte in range(256):
-            for _ in range(8):
-                byte = byte >> 1 ^ (0x95AC9329AC4BC9B5 if byte & 1 else 0)
-            CRC64.append(byte)
-    crc = 0
-    for byte in data:
-        crc = CRC64[(crc ^ byte) & 255] ^ crc >> 8
-    return crc
+CRC64 = crc_table(0x95AC9329AC4BC9B5)  # of the server: Jones' polynomial
 
 
 def length(n):
@@ -45,7 +35,7 @@ def payload(dump, name, encoding, *values):
     """As `dump`, which gives the versions, but of this type and these values: numbers
     and strings."""
     body = dump[:1] + type_of(name, encoding) + values_of(values) + dump[-10:-8]
-    return body + struct.pack("<Q", crc64(body))
+    return body + struct.pack("<Q", crc(CRC64, body, 0))
 
 
 def length_in(data, at):

@@ -4,13 +4,13 @@ get right ones, so that the readers behind the checksums see the change.
     layout(data)         where header, state, list and payload of each filter are
     spoil_object(rng, d) d changed in one of those places, or anywhere, and resealed
     reseal(data)         all lengths and sums made right, as far as there is a layout
+    crc_table(), crc()   of any polynomial that is written with its lowest bit first
 """
 import struct
 
 HEADER = 96    # of an object
 HEAD = 256     # of a filter
 BLOCK = 65536  # of a payload
-CRC32C = []
 # Fields of an object and of a filter that are no magic, length or sum: offset, size.
 OBJECT_FIELDS = [(8, 4), (12, 4), (24, 8), (32, 8), (40, 8), (48, 4), (52, 4), (72, 8), (80, 2),
                  (82, 2), (84, 4)]
@@ -21,16 +21,24 @@ DOUBLES = [struct.pack("<d", x) for x in (0.0, -0.0, float("nan"), float("inf"),
                                           -1.0, 1.0, 1e-300, 1e300, 0.5, 0.010001)]
 
 
-def crc32c(data):
-    if not CRC32C:
-        for byte in range(256):
-            for _ in range(8):
-                byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-            CRC32C.append(byte)
-    crc = 0xFFFFFFFF
+def crc_table(polynomial):
+    table = list(range(256))
+    for _ in range(8):
+        table = [entry >> 1 ^ (polynomial if entry & 1 else 0) for entry in table]
+    return table
+
+
+def crc(table, data, start):
     for byte in data:
-        crc = CRC32C[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
+        start = table[(start ^ byte) & 255] ^ start >> 8
+    return start
+
+
+CRC32C = crc_table(0x82F63B78)
+
+
+def crc32c(data):
+    return crc(CRC32C, data, 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def fnv1a(data, start=0xCBF29CE484222325):

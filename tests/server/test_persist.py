@@ -614,6 +614,37 @@ def policies_after_a_restart(module):
             same(sorted(r("SEEN.POLICY")[0::2]), [b"default", b"feed"], save)
 
 
+def policies_in_a_rewritten_file(module):
+    """Rewritten while clients are paused, when nothing may be appended: the policies come
+    with the first key of ours, whatever its type and database; where there is none, as soon
+    as the pause is over. Without a pause the appended ones are enough."""
+    paused = [("CLIENT", "PAUSE", "60000", "WRITE")]
+    cases = [([("BF.ADD", "k", "a")], paused), ([("CF.ADD", "k", "a")], paused),
+             ([("SEEN.MARK", "k", "a")], paused), ([("SET", "before", "a"), ("SELECT", "7"),
+                                                    ("BF.ADD", "k", "a")], paused),
+             ([], []), ([("SET", "k", "a")], []),
+             ([], [("CLIENT", "PAUSE", "300", "WRITE")])]
+    for keys, pause in cases:
+        with Server(module, options=OPTIONS) as server:
+            r = server.client()
+            r("SEEN.POLICY", "default", "ttl=30d")
+            r("SEEN.POLICY", "feed", "items=20")
+            r("SEEN.POLICY", "gone", "items=20")
+            r("SEEN.POLICY", "gone", "RESET")
+            before = r("SEEN.POLICY")
+            r.many(keys + pause + [("BGREWRITEAOF",)])
+            wait_rewritten(r)
+            if pause and not keys:
+                r("SET", "waits", "for the end of the pause")
+                time.sleep(0.3)  # it tries again every tenth of a second
+            digest = r("DEBUG", "DIGEST")
+            server.stop()  # at once
+            server.start()
+            r = server.client()
+            same(r("SEEN.POLICY"), before, (keys, pause))
+            same(r("DEBUG", "DIGEST"), digest, (keys, pause))
+
+
 def policies_of_other_files(module):
     """RDB files of a module that knew no policies are read; those that lie are not."""
     with Server(module) as server:
@@ -655,4 +686,4 @@ def policies_of_other_files(module):
 
 run([every_write_command, half_loaded, in_many_pieces, near_the_limit, encodings,
      a_replica_that_comes_late, another_secret, policies,
-     policies_after_a_restart, policies_of_other_files, random_commands])
+     policies_after_a_restart, policies_in_a_rewritten_file, policies_of_other_files, random_commands])

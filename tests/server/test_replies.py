@@ -5,12 +5,17 @@ until one command, and answers that one himself: with every type of reply that i
 not have, with too much, with too little, with replies of RESP3. Whatever comes, the
 program ends with an error and a sentence, or says what it says without him; it never
 takes such a reply for a "no", and never falls.
+
+Nor does anybody hold it for ever: replies that come byte by byte, commands that are read
+byte by byte, and nodes that send it to each other end with timeout and patience.
 """
+import concurrent.futures
+import io
 import socket
 import subprocess
-import threading
+import time
 
-from between import Between
+from between import CLOSE, Between
 from lib import SCALE, Server, run, same, true
 from program import SEEN, good, lines
 
@@ -42,55 +47,6 @@ MEANT = {
     (b"SELECT", "status"), (b"SEEN.EXPORT", "nil"), (b"SEEN.EXPORT", "nil array"),
     (b"GET", "nil"), (b"GET", "nil array"), (b"BF.INFO", "strings"),
 }
-
-
-def raw_reply(f):
-    """One reply, as it came."""
-    line = f.readline()
-    out = [line]
-    if line[:1] == b"$" and line != b"$-1\r\n":
-        out.append(f.read(int(line[1:]) + 2))
-    elif line[:1] == b"*":
-        out += [raw_reply(f) for _ in range(max(0, int(line[1:])))]
-    return b"".join(out)
-
-
-class InOrder(Between):
-    """Each command has its reply before the next goes on."""
-
-    def listen(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.to))
-            self.open += [client, server]
-            threading.Thread(target=self.talk, args=(client, server), daemon=True).start()
-
-    def talk(self, client, server):
-        try:
-            with client.makefile("rb") as lines_, server.makefile("rb") as replies:
-                while line := lines_.readline():
-                    args = []
-                    for _ in range(int(line[1:])):
-                        size = int(lines_.readline()[1:])
-                        args.append(lines_.read(size + 2)[:-2])
-                    answer = self.rule(args)
-                    if answer is None:
-                        server.sendall(b"*%d\r\n" % len(args) + b"".join(
-                            b"$%d\r\n%s\r\n" % (len(a), a) for a in args))
-                        answer = raw_reply(replies)
-                    client.sendall(answer)
-                    if answer == REPLIES["huge string"]:
-                        break  # the rest never comes
-        except (OSError, ValueError):
-            pass
-        for s in (client, server):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 KEYS = lines("k%d" % i for i in range(3))
@@ -140,9 +96,9 @@ def fill(server):
     return [("RESTORE", k, "0", r("DUMP", k)) for k in r("KEYS", "*")]
 
 
-def ask(port, args, text):
+def ask(port, args, text, limit=60):
     full = [a.replace("HOST", "127.0.0.1:%d" % port) for a in args]
-    done = subprocess.run([SEEN] + full, input=text, capture_output=True, timeout=60)
+    done = subprocess.run([SEEN] + full, input=text, capture_output=True, timeout=limit)
     return done.returncode, done.stdout.replace(b":%d" % port, b""), done.stderr
 
 
@@ -166,7 +122,7 @@ def wrong_replies_are_errors(module):
             def note(command):
                 names.append(command[0].upper())
 
-            with InOrder(server.port, note) as between:
+            with Between(server.port, note) as between:
                 truth = ask(between.port, args, text)
             same(truth[0] in (0, 1), True, "%r: %r" % (args, truth))
             for at in range(len(names)):
@@ -183,9 +139,12 @@ def wrong_replies_are_errors(module):
 
                     def once(command):
                         seen.append(command[0].upper())
-                        return reply if len(seen) == at + 1 else None
+                        if len(seen) != at + 1:
+                            return None
+                        # The rest of that string never comes.
+                        return (reply, CLOSE) if kind == "huge string" else reply
 
-                    with InOrder(server.port, once) as between:
+                    with Between(server.port, once) as between:
                         code, out, err = ask(between.port, args, text)
                     what = "%s, %s answered with %s: %r" % (
                         " ".join(args), names[at].decode(), kind, (code, out, err))
@@ -201,5 +160,153 @@ def wrong_replies_are_errors(module):
     print("tried %d replies" % tried)
 
 
+# ---- Time -------------------------------------------------------------------------
+
+LIMIT = 30  # seconds; without an end these take minutes or hours
+HASTE = "timeout=300&patience=0"
+GREETED = [(("check", "redis://:word@HOST/3?key=f&" + PATIENCE), KEYS)]
+
+
+def drip(of=b"$100000\r\n" + 100000 * b"x"):
+    for i in range(len(of)):
+        yield of[i:i + 1]
+        time.sleep(0.1)
+
+
+def replies_that_drip(module):
+    """Each command of each case, those of a greeting among them."""
+    def greeting(command):
+        return b"+OK\r\n" if command[0].upper() in (b"AUTH", b"SELECT") else None
+
+    def one(args, text, name):
+        hit = []
+
+        def rule(command):
+            if command[0].upper() == name:
+                hit.append(name)
+                return drip()
+            return greeting(command)
+        with Between(server.port, rule) as between:
+            code, out, err = ask(between.port, args, text, LIMIT)
+        what = "%s, %s drips: %r" % (" ".join(args), name.decode(), (code, out, err))
+        true(hit, what)
+        if name in (b"CLUSTER", b"COMMAND", b"TYPE"):  # it can do without
+            true(code in (0, 1, 2), what)
+            return
+        same((code, out), (2, b""), what)
+        true(b"no end of a reply within 300 ms" in err, what)
+
+    with Server(module) as server, concurrent.futures.ThreadPoolExecutor(8) as several:
+        fill(server)
+        jobs, known = [], set()
+        for args, text in GREETED + CASES:
+            names = []
+            with Between(server.port, lambda c: names.append(c[0].upper()) or greeting(c)) as b:
+                ask(b.port, args, text)
+            hasty = tuple(a.replace(PATIENCE, HASTE) for a in args)
+            for name in sorted(set(names) - known):
+                known |= {name} & {b"CLUSTER", b"COMMAND", b"TYPE", b"AUTH", b"SELECT"}
+                # What is new is so to each of them.
+                own = [a.replace("new", "new%d" % len(jobs)) for a in hasty]
+                jobs.append(several.submit(one, own, text, name))
+        true({b"AUTH", b"SELECT", b"CLUSTER"} <= known, repr(known))
+        for job in jobs:
+            job.result()
+    print("tried %d drips" % len(jobs))
+
+
+class Slowly(io.RawIOBase):
+    """What a socket has, 20 KB a second."""
+
+    def __init__(self, socket_):
+        self.socket = socket_
+
+    def readable(self):
+        return True
+
+    def readinto(self, to):
+        time.sleep(0.05)
+        return self.socket.recv_into(to, min(len(to), 1024))
+
+
+class SlowReader(Between):
+    def __init__(self, port, rule):
+        super().__init__(port, rule)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+
+    @staticmethod
+    def commands_of(client):
+        return io.BufferedReader(Slowly(client))
+
+
+def commands_that_are_read_slowly(module):
+    """40 MB at 20 KB a second, which is less than 64 KiB in 300 ms."""
+    with Server(module) as server, SlowReader(server.port, lambda command: None) as between:
+        code, out, err = ask(between.port, ("take", "redis://HOST?" + HASTE, "ann", "-n", "1"),
+                             lines("%08d" % i + 100000 * "x" for i in range(400)), LIMIT)
+        same((code, out), (2, b""), err.decode())
+        true(b"not all that was to be sent was taken within 300 ms" in err, err.decode())
+
+
+def long_pipelines(module):
+    """Who makes progress may take longer than the timeout."""
+    def rule(_):
+        commands.append(time.sleep(0.01))
+    commands = []
+    with Server(module) as server, Between(server.port, rule) as between:
+        fill(server)
+        many, began = lines("k%d" % (i % 3) for i in range(300)), time.time()
+        code, out, err = ask(between.port, ("check", "redis+plain://HOST/p?" + HASTE), many)
+        same((code, out), (0, many), err.decode())
+        true(len(commands) > 300 and time.time() - began > 3, "%d commands" % len(commands))
+
+
+def nodes_that_disagree(module):
+    """A slot that nobody has, and a map whose nodes are silent: patience ends, and nobody is
+    asked thousands of times."""
+    seen = []
+
+    def send_on(command):
+        seen.append(command)
+        if command[0] != b"CLUSTER":
+            return b"-MOVED 7 127.0.0.1:%d\r\n" % between.port
+        return None
+    with Server(module) as server, Between(server.port, send_on) as between:
+        code, _, err = ask(between.port, ("check", "redis://HOST?key=f&timeout=300&patience=1000"),
+                           KEYS, LIMIT)
+        same(code, 2, err.decode())
+        true(b"MOVED" in err, err.decode())
+        true(5 < len(seen) < 100, "%d commands" % len(seen))
+
+    # 200 addresses of one socket, which accepts and says nothing.
+    with socket.create_server(("0.0.0.0", 0), backlog=1000) as silent:
+        port = silent.getsockname()[1]
+        hosts = [b"127.0.1.%d" % (i + 1) for i in range(200)]
+        whole = b"*200\r\n" + b"".join(
+            b"*3\r\n:%d\r\n:%d\r\n*2\r\n$%d\r\n%s\r\n:%d\r\n"
+            % (i * 81, 16383 if i == 199 else i * 81 + 80, len(host), host, port)
+            for i, host in enumerate(hosts))
+        maps = [whole]
+
+        def forget(command):
+            if command[0] == b"CLUSTER":
+                return maps.pop() if maps else b"-ERR no cluster\r\n"
+            return None
+        with Server(module) as server, Between(server.port, forget) as between:
+            code, _, err = ask(between.port, ("check",
+                                              "redis://HOST?key=f&timeout=500&patience=1000"),
+                               KEYS, LIMIT)
+            same((code, maps), (2, []), err.decode())
+            true(b"no reply within 500 ms" in err, err.decode())
+
+
+def no_timeout_is_none(module):
+    with Server(module) as server:
+        code, _, err = ask(server.port, ("check", "redis://HOST?key=f&timeout=0"), KEYS)
+        same(code, 2)
+        true(b"timeout=0: expected 1 to 3600000 ms" in err, err.decode())
+
+
 if __name__ == "__main__":
-    run([wrong_replies_are_errors])
+    run([wrong_replies_are_errors, replies_that_drip, commands_that_are_read_slowly,
+         long_pipelines, nodes_that_disagree, no_timeout_is_none])
