@@ -11,8 +11,6 @@
 #include "target.h"
 #include "units.h"
 
-#include <string.h>
-
 static struct {
     bool quiet, json;
 } opt;
@@ -96,8 +94,7 @@ static void report_text(void)
 static int run(char **operands, size_t n)
 {
     const char *name = target_operand(operands, n);
-    if (strcmp(name, "-") == 0)
-        fail("stdin can only be read: expected a filter file");
+    must_not_be_stream(name);
     output_is_no_input(name, operands + 1, n - 1);
     open_flow(operands + 1, n - 1, false, opt.quiet);
     if (!find_target(&target, name)) target_missing(&target);

@@ -410,6 +410,7 @@ static void run_lines(void)
 static int run(char **operands, size_t n)
 {
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    if (opt.state) must_not_be_stream(opt.state);
     if (opt.state) output_is_no_input(opt.state, operands, n);
     open_flow(operands, n, opt.line_buffered, opt.quiet);
     open_filter();

@@ -322,7 +322,8 @@ static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
 static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
                                seen_store_report *r)
 {
-    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    /* Not to wait for somebody who writes to a pipe, which is none of ours. */
+    s->fd = seen_io_open(s->path, O_RDONLY | O_NONBLOCK, 0);
     if (s->fd < 0)
         return errno == ENOENT ? seen_report(r, SEEN_ABSENT, "no such file")
                                : seen_report_io(r, "open");
