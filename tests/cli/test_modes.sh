@@ -77,8 +77,18 @@ expect_no_file third
 # Where others could put a link in its place while it is removed, it stays, too.
 stale() { mkdir "$1.seen-new"; echo old >"$1.seen-new/data.mdb"; }
 for mode in 777 775; do
-  mkdir -m $mode shared; chmod $mode shared; stale shared/copy
-  run "$seen" backup new shared/copy; expect_failure "copy.seen-new is in the way"
+  mkdir -m $mode shared; chmod $mode shared
+  # Where everybody could, nothing is written, either: not even a directory.
+  run "$seen" backup -q new shared/copy
+  if [ $mode = 777 ]; then
+    expect_failure "shared/copy: every user can rename what is in that directory"
+    expect; [ -z "$(ls shared)" ] || wrong "something is left in a directory that everybody can write"
+    refused="every user can rename"
+  else
+    expect_code 0; rm -r shared/copy; refused="copy.seen-new is in the way"
+  fi
+  stale shared/copy
+  run "$seen" backup new shared/copy; expect_failure "$refused"
   expect_file shared/copy.seen-new/data.mdb
   expect_no_file shared/copy
   chmod 1$mode shared # there, only its owner can rename it
