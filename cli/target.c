@@ -6,6 +6,7 @@
 #include "foreign.h"
 #include "memory.h"
 #include "output.h"
+#include "overwrite.h"
 #include "patience.h"
 #include "remote.h"
 #include "secret.h"
@@ -24,11 +25,6 @@
 #include <unistd.h>
 
 /* ---- Names -------------------------------------------------------------- */
-
-static bool is_stdin(const char *name)
-{
-    return strcmp(name, "-") == 0;
-}
 
 /* Where a link leads, in one step; NULL: it is none. */
 static char *behind_link(const char *name)
@@ -73,11 +69,6 @@ char *real_name(const char *name)
 static bool look_at(const char *name, struct stat *st)
 {
     return (is_stdin(name) ? fstat(STDIN_FILENO, st) : stat(name, st)) == 0;
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /* By that name, as /dev/stdin, or as /dev/fd/0? Terminals and other devices have
@@ -513,7 +504,7 @@ static bool is_stdout(const char *path)
 {
     struct stat a, b;
     return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 &&
-           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+           same_file(&a, &b);
 }
 
 const char *output_path(const char *name)
@@ -562,8 +553,7 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart)
 bool same_name(const char *a, const char *b)
 {
     struct stat x, y;
-    if (stat(a, &x) == 0 && stat(b, &y) == 0)
-        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0) return same_file(&x, &y);
     char *real_a = real_name(a), *real_b = real_name(b);
     bool same = strcmp(real_a, real_b) == 0;
     free(real_a);
