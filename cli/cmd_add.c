@@ -188,11 +188,10 @@ static void report_text(void)
 
 static int run(char **operands, size_t n)
 {
+    if (n) output_is_no_input(operands[0], operands + 1, n - 1);
     const char *name = target_operand(operands, n);
-    if (strcmp(name, "-") == 0)
-        fail("stdin can only be read: expected a filter file");
+    must_not_be_stream(name);
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
-    output_is_no_input(name, operands + 1, n - 1);
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
     run_flow(&(struct flow){.ask = add,

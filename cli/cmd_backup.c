@@ -9,8 +9,11 @@
 #include "users.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static struct {
@@ -65,6 +68,44 @@ static void watch_copy(struct users *users, const char *to)
     work_total(stats.file_bytes + stats.journal_bytes, NULL);
 }
 
+/* ---- Signals ------------------------------------------------------------ */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t over = PTHREAD_COND_INITIALIZER;
+static bool copying = true;
+
+/*
+ * A copy that is broken off is removed by the call that writes it, when a write
+ * fails. So let the next one fail: as if the file were larger than this process may
+ * make one. What comes too late finds a copy that is complete, and leaves it.
+ */
+static void break_off(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+        limit.rlim_cur = 0;
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    pthread_mutex_lock(&lock);
+    while (copying)
+        pthread_cond_wait(&over, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static seen_status copy_store(struct users *users, const char *to,
+                              seen_store_report *problem)
+{
+    signal(SIGXFSZ, SIG_IGN); /* an error is enough */
+    heed_signals(break_off);
+    seen_status status = seen_users_backup(users->store, to, problem);
+    pthread_mutex_lock(&lock);
+    copying = false;
+    pthread_cond_broadcast(&over);
+    pthread_mutex_unlock(&lock);
+    if (signal_came()) await_end();
+    return status;
+}
+
 static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
@@ -76,7 +117,7 @@ static int run(char **operands, size_t n)
     work_on(store);
     read_users(&users, store);
     watch_copy(&users, operands[1]);
-    seen_status s = seen_users_backup(users.store, operands[1], &problem);
+    seen_status s = copy_store(&users, operands[1], &problem);
     if (s != SEEN_OK) {
         end_progress();
         fail("%s: %s", operands[1],
@@ -107,7 +148,9 @@ const struct verb verb_backup = {
     .operands = "STORE DIR",
     .text = "DIR must not exist; it appears when it is complete, and holds "
             "everything\n"
-            "acknowledged up to then. It is a store like any other.",
+            "acknowledged up to then. It is a store like any other. A signal "
+            "that ends\n"
+            "the program removes what was copied.",
     .examples = examples,
     .options = groups,
     .run = run,

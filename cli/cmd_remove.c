@@ -11,8 +11,6 @@
 #include "target.h"
 #include "units.h"
 
-#include <string.h>
-
 static struct {
     bool quiet, json;
 } opt;
@@ -95,10 +93,9 @@ static void report_text(void)
 
 static int run(char **operands, size_t n)
 {
+    if (n) output_is_no_input(operands[0], operands + 1, n - 1);
     const char *name = target_operand(operands, n);
-    if (strcmp(name, "-") == 0)
-        fail("stdin can only be read: expected a filter file");
-    output_is_no_input(name, operands + 1, n - 1);
+    must_not_be_stream(name);
     open_flow(operands + 1, n - 1, false, opt.quiet);
     if (!find_target(&target, name)) target_missing(&target);
     must_forget();

@@ -3,7 +3,8 @@
  *
  * With --state, what was seen is in a file and outlives the program: the lines of
  * a chunk are in its journal before they are printed, so whatever was printed is
- * remembered, also after kill -9.
+ * remembered, also after kill -9. With -c nothing is printed, so nothing may be
+ * remembered, or a later run would lose those lines: a copy in memory is asked.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -49,7 +50,7 @@ static const struct option options[] = {
     {'d', NULL, NULL, OPTION_FLAG, &opt.repeats,
      "print the repeats instead, each time they come"},
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
-     "print only how many lines would be printed"},
+     "print only how many lines would be printed; --state stays as it is"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
@@ -66,8 +67,8 @@ static const struct option options[] = {
 
 /* ---- The filter --------------------------------------------------------- */
 
-static seen_filter *filter; /* without --state ... */
-static struct target state; /* ... with it */
+static seen_filter *filter; /* in memory: without --state, or its copy for -c */
+static struct target state; /* the file; not open if it is not there and -c */
 static seen_plan plan;
 static uint64_t known; /* keys that were in the state before */
 
@@ -142,6 +143,16 @@ static void make_filter(seen_spec spec)
     if (status != SEEN_OK) fail("filter: %s", seen_strerror(status));
 }
 
+/* What a run without -c would print depends on what it remembers on the way. */
+static void copy_state(void)
+{
+    read_target(&state);
+    seen_status status = seen_copy(&filter, state.filter, NULL);
+    if (status == SEEN_NOMEM)
+        fail("%s: no memory for a copy, in which -c counts", opt.state);
+    if (status != SEEN_OK) fail("%s: %s", opt.state, seen_strerror(status));
+}
+
 /* The file must be what the options ask for, if they ask for anything. */
 static void continue_state(const seen_spec *spec)
 {
@@ -157,7 +168,10 @@ static void continue_state(const seen_spec *spec)
              "filter: leave them out, or begin another file",
              opt.state);
     must_agree(opt.state, file, spec);
-    write_target(&state, SEEN_STORE_WRITE, NULL);
+    if (opt.count)
+        copy_state();
+    else
+        write_target(&state, SEEN_STORE_WRITE, NULL);
 }
 
 static void open_state(const seen_spec *spec, bool exists)
@@ -170,7 +184,14 @@ static void open_state(const seen_spec *spec, bool exists)
     seen_info info;
     seen_info_of(state.filter, &info);
     known = info.items;
-    if (!opt.quiet && !opt.json) note_recovery(&state);
+    if (!opt.quiet && !opt.json && !opt.count) note_recovery(&state);
+}
+
+/* Where -c finds no file, all lines are new, and there will be none. */
+static void note_missing_state(void)
+{
+    if (!opt.quiet && !opt.json)
+        note("%s: not found: counted as if it were empty", opt.state);
 }
 
 static void open_filter(void)
@@ -186,7 +207,8 @@ static void open_filter(void)
     if (opt.json) keep_warnings();
     record_keys(&spec);
     if (exists) compare_keys(&state);
-    if (opt.state)
+    if (opt.state && !exists && opt.count) note_missing_state();
+    if (opt.state && (exists || !opt.count))
         open_state(&spec, exists);
     else
         make_filter(spec);
@@ -226,6 +248,17 @@ static size_t ask_state(struct job *job)
     advance_target(&state);
     seen_status s = seen_filter_store_visit_many(state.store, c->keys, c->n,
                                                  job->answers, &done);
+    if (s != SEEN_OK) blame_target(&state, s, c);
+    return done;
+}
+
+/* As ask_state() would, without a trace. */
+static size_t ask_copy(struct job *job)
+{
+    struct chunk *c = &job->chunk;
+    size_t done;
+    if (plan.kind == SEEN_WINDOW) seen_advance(filter, clock_ms());
+    seen_status s = seen_visit_many(filter, c->keys, c->n, job->answers, &done);
     if (s != SEEN_OK) blame_target(&state, s, c);
     return done;
 }
@@ -273,12 +306,13 @@ static bool overfull(void)
 
 static void close_filter(void)
 {
+    const seen_filter *f = filter ? filter : state.filter;
     seen_info info;
     if (overfull()) {
-        seen_info_of(filter ? filter : state.filter, &info);
+        seen_info_of(f, &info);
         rate_now = info.fpp_now;
     }
-    if (plan.kind == SEEN_WINDOW) seen_info_of(state.filter, &window);
+    if (plan.kind == SEEN_WINDOW) seen_info_of(f, &window);
     if (opt.state) close_target(&state);
     seen_free(filter);
 }
@@ -358,10 +392,13 @@ static void warn_overfull(void)
 
 static void run_lines(void)
 {
-    run_flow(&(struct flow){.prepare = opt.state ? NULL : prepare,
+    bool lasts = opt.state && !opt.count;
+    run_flow(&(struct flow){.prepare = state.filter ? NULL : prepare,
                             .tell = !opt.quiet && !opt.json,
-                            .ask = opt.state ? ask_state : ask,
-                            .close = opt.state ? close_filter : NULL,
+                            .ask = lasts          ? ask_state
+                                   : state.filter ? ask_copy
+                                                  : ask,
+                            .close = lasts ? close_filter : NULL,
                             .found = "repeated",
                             .more_status = say_loss,
                             .silent = opt.count,
@@ -373,11 +410,12 @@ static void run_lines(void)
 static int run(char **operands, size_t n)
 {
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    if (opt.state) must_not_be_stream(opt.state);
     if (opt.state) output_is_no_input(opt.state, operands, n);
     open_flow(operands, n, opt.line_buffered, opt.quiet);
     open_filter();
     run_lines();
-    if (!opt.state) close_filter();
+    if (!opt.state || opt.count) close_filter();
 
     double seconds = seconds_running();
     if (is_crowded(plan.last, &window)) warn_crowded(opt.state, &window);
@@ -413,23 +451,23 @@ const struct verb verb_uniq = {
     .name = "uniq",
     .summary = "copy lines, drop those seen before",
     .operands = "[INPUT...]",
-    .text =
-        "Prints each line the first time it comes; the order stays. "
-        "Without -p,\n"
-        "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
-        "20 bytes\n"
-        "each, no wrong drop to be expected below a billion lines). With "
-        "them it\n"
-        "uses a Bloom filter: less memory, and a known small number of "
-        "lines lost,\n"
-        "which it tells you beforehand. With -p alone the filter grows and "
-        "keeps\n"
-        "the rate however many lines come; -n makes it smaller and "
-        "faster. With\n"
-        "--state FILE it goes on where the last run ended: what was "
-        "printed once is\n"
-        "not printed again. Inputs may be compressed with gzip, zstd, xz or "
-        "bzip2.",
+    .text = "Prints each line the first time it comes; the order stays. "
+            "Without -p,\n"
+            "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
+            "20 bytes\n"
+            "each, no wrong drop to be expected below a billion lines). With "
+            "them it\n"
+            "uses a Bloom filter: less memory, and a known small number of "
+            "lines lost,\n"
+            "which it tells you beforehand. With -p alone the filter grows and "
+            "keeps\n"
+            "the rate however many lines come; -n makes it smaller and "
+            "faster. With\n"
+            "--state FILE it goes on where the last run ended: what was "
+            "printed once is\n"
+            "not printed again. -c leaves FILE as it is; -d remembers what it "
+            "reads.\n"
+            "Inputs may be compressed with gzip, zstd, xz or bzip2.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -8,7 +8,6 @@
 #include "units.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct {
@@ -31,16 +30,16 @@ struct verdict {
 static struct verdict judge(const char *name)
 {
     struct verdict v = {.name = name};
-    if (strcmp(name, "-") != 0) {
+    if (!is_stream(name)) {
         char *path = real_name(name);
         v.good = seen_file_verify(path, &v.report) == SEEN_OK;
         free(path);
         return v;
     }
     size_t len;
-    void *bytes = read_stdin(&len);
+    void *bytes = read_stream(name, &len);
     seen_status status = seen_verify(bytes, len);
-    v.name = "stdin";
+    v.name = stream_name(name);
     v.good = status == SEEN_OK;
     if (!v.good)
         snprintf(v.report.problem, sizeof v.report.problem, "%s",

@@ -629,7 +629,7 @@ struct source {
 
 static char *only_stdin[] = {"-"};
 
-static bool is_stdin(const char *name)
+bool is_stdin(const char *name)
 {
     return strcmp(name, "-") == 0;
 }

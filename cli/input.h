@@ -114,6 +114,9 @@ void free_chunk(struct chunk *c);
 
 struct source;
 
+/* Is it called `-`? */
+bool is_stdin(const char *name);
+
 /* The named files in order, stdin for "-" or for none. All of them are looked
  * at first: a file that cannot be read ends the program before anything is
  * printed. Compressed ones are decompressed; unless lines end in NUL, a mark of

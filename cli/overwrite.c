@@ -3,6 +3,7 @@
 
 #include "overwrite.h"
 
+#include "input.h"
 #include "output.h"
 #include "pack.h"
 
@@ -18,14 +19,9 @@ bool overwrite;
 
 /* ---- The input ---------------------------------------------------------- */
 
-static bool same_file(const struct stat *a, const struct stat *b)
+bool same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool is_stdin(const char *name)
-{
-    return strcmp(name, "-") == 0;
 }
 
 /* By the shell, which opened it as our output with > and not with >>. */

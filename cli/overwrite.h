@@ -10,6 +10,11 @@
 
 #include "options.h"
 
+#include <sys/stat.h>
+
+/* By whatever names. */
+bool same_file(const struct stat *a, const struct stat *b);
+
 /* --force */
 extern bool overwrite;
 

@@ -6,14 +6,18 @@
 #include "foreign.h"
 #include "memory.h"
 #include "output.h"
+#include "overwrite.h"
 #include "patience.h"
 #include "remote.h"
 #include "secret.h"
 #include "spec.h"
 #include "units.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,11 +25,6 @@
 #include <unistd.h>
 
 /* ---- Names -------------------------------------------------------------- */
-
-static bool is_stdin(const char *name)
-{
-    return strcmp(name, "-") == 0;
-}
 
 /* Where a link leads, in one step; NULL: it is none. */
 static char *behind_link(const char *name)
@@ -65,35 +64,102 @@ char *real_name(const char *name)
     return real;
 }
 
-const char *target_operand(char **operands, size_t n)
+/* ---- Streams ------------------------------------------------------------ */
+
+static bool look_at(const char *name, struct stat *st)
 {
-    if (n == 0) fail("TARGET is missing: expected a filter file, a URL, or -");
-    bool keys_from_stdin = n == 1;
-    for (size_t i = 1; i < n; i++)
-        keys_from_stdin = keys_from_stdin || is_stdin(operands[i]);
-    if (is_stdin(operands[0]) && keys_from_stdin)
-        fail("stdin is the filter: name files with the keys");
-    return operands[0];
+    return (is_stdin(name) ? fstat(STDIN_FILENO, st) : stat(name, st)) == 0;
 }
 
-/* ---- Finding ------------------------------------------------------------ */
-
-void *read_stdin(size_t *len)
+/* By that name, as /dev/stdin, or as /dev/fd/0? Terminals and other devices have
+ * one inode for everybody. */
+static bool means_stdin(const char *name)
 {
+    struct stat a, b;
+    return is_stdin(name) || (look_at(name, &a) && !S_ISCHR(a.st_mode) &&
+                              look_at("-", &b) && same_file(&a, &b));
+}
+
+bool is_stream(const char *name)
+{
+    struct stat st;
+    return is_stdin(name) || (stat(name, &st) == 0 &&
+                              (S_ISFIFO(st.st_mode) ||
+                               (S_ISSOCK(st.st_mode) && means_stdin(name))));
+}
+
+const char *stream_name(const char *name)
+{
+    return means_stdin(name) ? "stdin" : name;
+}
+
+void must_not_be_stream(const char *name)
+{
+    if (!is_stream(name)) return;
+    if (means_stdin(name))
+        fail("stdin can only be read: expected a filter file");
+    fail("%s: is a pipe, which can only be read: expected a filter file", name);
+}
+
+/* Opening a named pipe waits for a program that writes to it: whoever waits in
+ * vain should know for what. The other end of <(command) is there. */
+static int open_stream(const char *name)
+{
+    if (means_stdin(name)) return STDIN_FILENO;
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) fail("%s: %s", name, strerror(errno));
+    struct pollfd coming = {.fd = fd, .events = POLLIN};
+    bool silent = poll(&coming, 1, 1000) == 0;
+    if (silent && strncmp(name, "/dev/fd/", 8) != 0)
+        note("%s: waiting for a program to write to this pipe", name);
+    if (silent) poll(&coming, 1, -1);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
+void *read_stream(const char *name, size_t *len)
+{
+    int fd = open_stream(name);
     size_t cap = 1 << 20;
     char *bytes = must_have(malloc(cap));
     *len = 0;
     for (;;) {
         if (*len == cap) bytes = must_have(realloc(bytes, cap *= 2));
-        ssize_t got = read(STDIN_FILENO, bytes + *len, cap - *len);
+        ssize_t got = read(fd, bytes + *len, cap - *len);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fail("stdin: read: %s", strerror(errno));
-        if (got == 0) return bytes;
+        if (got < 0) fail("%s: read: %s", stream_name(name), strerror(errno));
+        if (got == 0) break;
         *len += (size_t)got;
     }
+    if (fd != STDIN_FILENO) close(fd);
+    return bytes;
 }
 
-static seen_status look_at_stdin(struct target *t)
+/* The bytes of a stream come once: they are the filter, or they are keys. (A file
+ * can be both, by its name.) */
+static void must_have_keys_in(const char *input, const char *name)
+{
+    struct stat filter, keys;
+    bool known = look_at(name, &filter) && look_at(input, &keys) &&
+                 !S_ISCHR(filter.st_mode);
+    bool same =
+        known ? same_file(&filter, &keys) : is_stdin(input) && is_stdin(name);
+    if (same && (is_stdin(input) || !S_ISREG(filter.st_mode)))
+        fail("%s is the filter: name files with the keys", stream_name(name));
+}
+
+const char *target_operand(char **operands, size_t n)
+{
+    if (n == 0) fail("TARGET is missing: expected a filter file, a URL, or -");
+    if (n == 1) must_have_keys_in("-", operands[0]);
+    for (size_t i = 1; i < n; i++)
+        must_have_keys_in(operands[i], operands[0]);
+    return operands[0];
+}
+
+/* ---- Finding ------------------------------------------------------------ */
+
+static seen_status look_at_bytes(struct target *t)
 {
     seen_status status = seen_look(t->bytes, t->len, &t->facts);
     const char *why = t->len == 0              ? "is empty: expected a filter"
@@ -129,20 +195,21 @@ __attribute__((noreturn)) static void not_a_file(const struct target *t)
 
 bool find_target(struct target *t, const char *name)
 {
-    *t = (struct target){.name = is_stdin(name) ? "stdin" : name};
-    t->on_server = is_remote(name);
+    *t = (struct target){.name = name, .on_server = is_remote(name)};
     if (t->on_server) return find_remote(t);
-    if (!is_stdin(name))
+    if (is_stream(name)) {
+        t->name = stream_name(name);
+        t->bytes = read_stream(name, &t->len);
+    } else {
         t->path = real_name(name);
-    else
-        t->bytes = read_stdin(&t->len);
+    }
     struct stat st;
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
     seen_status status = t->path
                              ? seen_file_look(t->path, &t->facts, &t->report)
-                             : look_at_stdin(t);
+                             : look_at_bytes(t);
     if (status == SEEN_ABSENT) return false;
     if (status == SEEN_CORRUPT && t->unknown)
         fail("%s: %s (if another system wrote it, say which: --dialect)",
@@ -182,11 +249,12 @@ static void must_open(const struct target *t, seen_status status)
          *t->report.problem ? t->report.problem : seen_strerror(status));
 }
 
-static void load_stdin(struct target *t)
+static void load_bytes(struct target *t)
 {
     if (t->facts.journaled)
-        fail("stdin: a writer had this file when it was copied, and part of "
-             "it is in its journal: call it by its name");
+        fail("%s: a writer had this file when it was copied, and part of it is "
+             "in its journal: call it by its name",
+             t->name);
     must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL));
     t->filter = t->loaded;
     free(t->bytes);
@@ -268,7 +336,7 @@ void read_target(struct target *t)
     else if (t->path)
         open_store(t, &(seen_store_options){.secret = given_secret()});
     else
-        load_stdin(t);
+        load_bytes(t);
     if (t->facts.plan.kind == SEEN_FOREIGN && !t->dialect) heed_contained(t);
     advance_target(t);
 }
@@ -304,7 +372,7 @@ void write_target(struct target *t, seen_store_mode mode,
         if (create) create_remote(t, create);
         return;
     }
-    if (!t->path) fail("stdin can only be read: expected a filter file");
+    assert(t->path); /* must_not_be_stream() */
     if (create && create->dialect)
         create_foreign(t, create);
     else if (t->dialect)
@@ -439,7 +507,7 @@ static bool is_stdout(const char *path)
 {
     struct stat a, b;
     return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 &&
-           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+           same_file(&a, &b);
 }
 
 const char *output_path(const char *name)
@@ -488,8 +556,7 @@ void save_filter(const char *path, const seen_filter *f, bool secret_apart)
 bool same_name(const char *a, const char *b)
 {
     struct stat x, y;
-    if (stat(a, &x) == 0 && stat(b, &y) == 0)
-        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (stat(a, &x) == 0 && stat(b, &y) == 0) return same_file(&x, &y);
     char *real_a = real_name(a), *real_b = real_name(b);
     bool same = strcmp(real_a, real_b) == 0;
     free(real_a);

@@ -1,9 +1,9 @@
 /*
- * target.h - the filter that a verb is about: a file, stdin where reading is
- * enough, or a URL (remote.h).
+ * target.h - the filter that a verb is about: a file, stdin or a pipe where
+ * reading is enough, or a URL (remote.h).
  *
  *     find_target()   what is there, by its header; changes nothing
- *     read_target()   to ask: a mapped file, or a copy of what stdin brought
+ *     read_target()   to ask: a mapped file, or a copy of what a pipe brought
  *     write_target()  to change, and to create where there is none
  *
  * What cannot be done ends the program with a sentence that names the target.
@@ -18,15 +18,15 @@
 
 struct target {
     const char *name; /* as messages call it */
-    char *path;       /* NULL: stdin, or on a server */
+    char *path;       /* NULL: a stream, or on a server */
     bool on_server;   /* `remote`, if it is there */
     seen_remote *remote;
-    void *bytes; /* that stdin brought */
+    void *bytes; /* that a stream brought */
     size_t len;
     seen_facts facts;
     const seen_filter *filter;
     seen_filter_store *store;
-    seen_filter *loaded;      /* from stdin */
+    seen_filter *loaded;      /* from a stream */
     seen_store_report report; /* of opening it */
     bool failed;              /* a change did not reach the disk */
     const char *dialect;      /* another system's file: its dialect */
@@ -42,7 +42,8 @@ struct target {
 bool find_target(struct target *t, const char *name);
 _Noreturn void target_missing(const struct target *t);
 
-/* After find_target(). create: what to make if it was not found, or NULL. */
+/* After find_target(); to write, must_not_be_stream() comes before it: finding what
+ * is in a stream takes its bytes. create: what to make if it was not found, or NULL. */
 void read_target(struct target *t);
 void write_target(struct target *t, seen_store_mode mode,
                   const seen_spec *create);
@@ -96,11 +97,14 @@ void close_target(struct target *t);
  * whatever it was called by. To be freed. */
 char *real_name(const char *name);
 
-/* All that comes, to be freed. */
-void *read_stdin(size_t *len);
+/* Stdin, by whatever name, a named pipe, or the one that <(command) makes: all that
+ * comes can be read, once (to be freed), and nothing can be changed. */
+bool is_stream(const char *name);
+void *read_stream(const char *name, size_t *len);
+const char *stream_name(const char *name); /* as messages call it */
+void must_not_be_stream(const char *name);
 
-/* The verb's operands: TARGET, then inputs, which must not be stdin if the
- * target is. */
+/* The verb's operands: TARGET, then inputs, which must not be the same stream. */
 const char *target_operand(char **operands, size_t n);
 
 /* ---- Results ------------------------------------------------------------ */

@@ -322,7 +322,8 @@ static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
 static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
                                seen_store_report *r)
 {
-    s->fd = seen_io_open(s->path, O_RDONLY, 0);
+    /* Not to wait for somebody who writes to a pipe, which is none of ours. */
+    s->fd = seen_io_open(s->path, O_RDONLY | O_NONBLOCK, 0);
     if (s->fd < 0)
         return errno == ENOENT ? seen_report(r, SEEN_ABSENT, "no such file")
                                : seen_report_io(r, "open");
@@ -832,6 +833,32 @@ static seen_status refuse_other_names(seen_filter_store *s,
                        st.links);
 }
 
+/* Where a directory is sticky, as /tmp is, only the owner of a file (or of the
+ * directory) may replace it, though others may write to it. A checkpoint beside
+ * would fail when the keys are in the journal already, which then lies there: its
+ * keys count as seen, and nobody has printed them. */
+static seen_status refuse_sticky(seen_filter_store *s, seen_store_report *r)
+{
+    enum {
+        STICKY = 01000
+    };
+    char dir[SEEN_PATH_ROOM];
+    struct seen_stat file, place;
+    uint32_t us = seen_os->user();
+    if (us == 0 || (s->in_place && s->mode == SEEN_STORE_DURABLE))
+        return SEEN_OK;
+    if (seen_io_dir_of(s->path, dir, sizeof dir) != SEEN_OK ||
+        seen_os->stat(dir, &place) != 0 || seen_os->fstat(s->fd, &file) != 0)
+        return seen_report_io(r, "look");
+    if (!(place.mode & STICKY) || place.user == us || file.user == us)
+        return SEEN_OK;
+    errno = EPERM;
+    return seen_report(r, SEEN_IO,
+                       "belongs to another user, in a sticky directory, where "
+                       "only its owner can replace it: change a copy in "
+                       "another directory");
+}
+
 static seen_status open_to_write(seen_filter_store *s,
                                  const seen_store_options *options,
                                  seen_store_report *r)
@@ -858,6 +885,7 @@ static seen_status open_to_write(seen_filter_store *s,
         if (status == SEEN_OK) status = read_header(s, r);
     }
     if (status == SEEN_OK) status = load_filter(s, options, r);
+    if (status == SEEN_OK) status = refuse_sticky(s, r);
     if (status == SEEN_OK) status = open_journal(s, r);
     if (status == SEEN_OK && s->in_place && s->mode == SEEN_STORE_WRITE)
         status = leave_place(s, r);

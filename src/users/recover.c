@@ -809,22 +809,37 @@ static seen_status remove_copy(const char *dir, seen_store_report *r)
                        seen_io_base(dir));
 }
 
+/* The directory that another one is in: who has it, and who may rename there. */
+static bool find_parent(const char *dir, struct seen_stat *st)
+{
+    char parent[SEEN_PATH_ROOM];
+    return seen_io_dir_of(dir, parent, sizeof parent) == SEEN_OK &&
+           seen_os->stat(parent, st) == 0;
+}
+
+enum {
+    ALL_WRITE = 0002,
+    OTHERS_WRITE = 0022,
+    STICKY = 01000
+};
+
 /* May nobody but us and root put something else in the place of a directory of
  * ours? Its files are removed by their names, and these must not lead elsewhere
  * meanwhile. */
 static bool name_is_ours(const char *dir)
 {
-    enum {
-        OTHERS_WRITE = 0022,
-        STICKY = 01000
-    };
-    char parent[SEEN_PATH_ROOM];
     struct seen_stat st;
-    if (seen_io_dir_of(dir, parent, sizeof parent) != SEEN_OK ||
-        seen_os->stat(parent, &st) != 0)
-        return false;
+    if (!find_parent(dir, &st)) return false;
     if (st.user != 0 && st.user != seen_os->user()) return false;
     return !(st.mode & OTHERS_WRITE) || st.mode & STICKY;
+}
+
+/* May everybody? Then a link can take the place of the new directory before the
+ * first file is made in it by name. (Of a group, members are trusted so far.) */
+static bool anybody_renames(const char *dir)
+{
+    struct seen_stat st;
+    return find_parent(dir, &st) && st.mode & ALL_WRITE && !(st.mode & STICKY);
 }
 
 /* What has the name is a directory of ours, no link to one, and stays so. */
@@ -920,6 +935,11 @@ seen_status seen_recover_backup(struct seen_users *u, const char *name,
     char *dir = NULL, *beside = NULL;
     seen_status status = real_dir(name, "", &dir, r);
     if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, r);
+    if (status == SEEN_OK && anybody_renames(beside))
+        status = seen_report(r, SEEN_INVALID,
+                             "every user can rename what is in that directory: "
+                             "copy to one of your own, or make it sticky "
+                             "(chmod +t)");
     if (status == SEEN_OK) status = backup_to(l, beside, dir, r);
     free(dir);
     free(beside);

@@ -122,5 +122,25 @@ run bash -c "printf 'late\na\nmore\n' | '$seen' fresh online alice"; expect_out 
 exec 3>&-
 wait
 
+# A signal leaves a copy that is complete, or nothing.
+awk 'BEGIN { for (i = 0; i < 100000; i++) print "user" i "\titem" }' | "$seen" mark -q --sync none large
+broken=0
+for signal in INT TERM HUP INT TERM HUP; do
+  # A shell lets what it starts in the background ignore SIGINT.
+  setsid bash -m -c '"$0" backup -q large stopped & echo $! >pid; wait $!; echo $? >ended' "$seen" 2>/dev/null &
+  until [ -s pid ] && { [ -e stopped.seen-new ] || [ -e ended ]; }; do :; done
+  kill -$signal "$(cat pid)" 2>/dev/null
+  wait $!
+  expect_no_file stopped.seen-new
+  if [ -e stopped ]; then
+    run "$seen" info --json stopped; expect_code 0; expect_json users 100000
+  else
+    broken=$((broken + 1))
+    expect; [ "$(cat ended)" -eq $((128 + $(kill -l $signal))) ] || wrong "the end by $signal"
+  fi
+  rm -rf stopped pid ended
+done
+tried $broken backups that a signal broke off
+
 for verb in forget sweep backup; do run "$seen" $verb --help; expect_code 0; done
 finish

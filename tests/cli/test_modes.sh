@@ -77,8 +77,18 @@ expect_no_file third
 # Where others could put a link in its place while it is removed, it stays, too.
 stale() { mkdir "$1.seen-new"; echo old >"$1.seen-new/data.mdb"; }
 for mode in 777 775; do
-  mkdir -m $mode shared; chmod $mode shared; stale shared/copy
-  run "$seen" backup new shared/copy; expect_failure "copy.seen-new is in the way"
+  mkdir -m $mode shared; chmod $mode shared
+  # Where everybody could, nothing is written, either: not even a directory.
+  run "$seen" backup -q new shared/copy
+  if [ $mode = 777 ]; then
+    expect_failure "shared/copy: every user can rename what is in that directory"
+    expect; [ -z "$(ls shared)" ] || wrong "something is left in a directory that everybody can write"
+    refused="every user can rename"
+  else
+    expect_code 0; rm -r shared/copy; refused="copy.seen-new is in the way"
+  fi
+  stale shared/copy
+  run "$seen" backup new shared/copy; expect_failure "$refused"
   expect_file shared/copy.seen-new/data.mdb
   expect_no_file shared/copy
   chmod 1$mode shared # there, only its owner can rename it
@@ -140,6 +150,28 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 755 . &&
   exec 9>&-; wait $pid
   chmod 644 shared/lock.mdb
   run nobody "$seen" fresh shared alice lines; expect_out ''
+  # Whoever may write to a file in a sticky directory may not replace it. That is told
+  # before anything has changed; what is changed in place works.
+  mkdir sticky; chmod 1777 sticky
+  for kind in set cuckoo scalable blocked; do
+    "$seen" build -q --kind $kind -n 1000 -o sticky/$kind lines; chmod 666 sticky/$kind
+    before=$(sha256sum sticky/$kind)
+    run nobody "$seen" uniq --state sticky/$kind lines; expect_failure "sticky/$kind: belongs to another user, in a sticky directory"
+    expect; [ "$(sha256sum sticky/$kind; ls sticky)" = "$before"$'\n'"$kind" ] || wrong "sticky/$kind has changed, or something is left beside it"
+    printf '%s\n' one three >later; chmod 644 later
+    run nobody "$seen" add -q sticky/$kind later
+    if [ $kind = blocked ]; then
+      expect_code 0; run "$seen" check -c sticky/$kind later; expect_out 2
+    else
+      expect_failure "sticky/$kind: belongs to another user"
+      expect; [ "$(sha256sum sticky/$kind; ls sticky)" = "$before"$'\n'"$kind" ] || wrong "sticky/$kind has changed, or something is left beside it"
+    fi
+    run "$seen" uniq --state sticky/$kind later; expect_code 0
+    rm sticky/$kind
+  done
+  chown 65534 sticky # its owner can
+  "$seen" build -q --kind set -o sticky/set lines; chmod 666 sticky/set
+  run nobody "$seen" uniq --state sticky/set later; expect_out three
 else
   echo "not root, or no setpriv: readers who may not write are not tried"
 fi

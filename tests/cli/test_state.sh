@@ -21,6 +21,26 @@ run "$seen" check -qv s first; expect_code 1 # it is a filter like any other
 "$seen" build -q --kind set -o made first
 run "$seen" uniq --state made second; expect; cmp -s .out fresh || wrong "what build made"
 
+# -c tells what would be printed, and remembers nothing: a later run prints it. -d
+# remembers what it reads.
+run "$seen" uniq -c --state uncounted first; expect_out 1000; expect_err "uncounted: not found: counted as if it were empty"
+expect_no_file uncounted
+run "$seen" uniq -c --state uncounted --secret-file unmade first; expect_out 1000; expect_no_file unmade
+"$seen" uniq --state counted first >/dev/null; before=$(sha256sum counted; stat -c '%i %Y' counted)
+for options in "" -d -j3 --json; do
+  # shellcheck disable=SC2086
+  run "$seen" uniq -c $options --state counted second second; expect_code 0; expect_silent
+  expect; [ "$(sha256sum counted; stat -c '%i %Y' counted)" = "$before" ] || wrong "-c has changed the state"
+  case $options in
+  -d) expect_out 1500 ;;
+  --json) expect_json unique 500; expect_json known_before 1000; expect_json state '"counted"' ;;
+  *) expect_out 500 ;;
+  esac
+done
+run "$seen" uniq --state counted second; expect; cmp -s .out fresh || wrong "lines that -c has seen are lost"
+run "$seen" uniq -d --state repeated first; expect_out ''
+run "$seen" uniq -d --state repeated second; expect; cmp -s .out <(seq 501 1000) || wrong "repeats of an earlier run"
+
 # In every mode, with any number of threads, in three pieces.
 awk 'BEGIN { srand(7); for (i = 0; i < 300000; i++) print "line " int(rand() * 90000) }' >random
 awk '!s[$0]++' random >wanted
@@ -55,8 +75,11 @@ run "$seen" uniq -c --state f many; expect_err "10,000 were planned: the rate ha
 run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0
 run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0; expect_out ''
 "$seen" build -q --kind cuckoo -n 5000 -o c first; run "$seen" uniq -c --state c second; expect_out 500
+run "$seen" uniq --state c second; expect; cmp -s .out fresh || wrong "a cuckoo filter as state"
 "$seen" build -q --kind bitmap --bits 2000 -o b first; run "$seen" uniq -c --state b second; expect_out 500
-echo 2000 >beyond; run "$seen" uniq --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
+run "$seen" uniq --state b second; expect; cmp -s .out fresh || wrong "a bitmap as state"
+echo 2000 >beyond; run "$seen" uniq -c --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
+run "$seen" uniq --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
 "$seen" build -q --kind fuse -o u first
 run "$seen" uniq --state u second; expect_failure "u: is of kind fuse, which takes no new keys"
 
@@ -114,6 +137,7 @@ wait_for test -s out
 run "$seen" uniq --wait 0 --state s first; expect_failure "s: another program is changing it"
 run "$seen" add --wait 0 s first; expect_failure "s: another program is changing it"
 echo new >one; run "$seen" check -c s one; expect_out 1
+run "$seen" uniq -c --state s one first; expect_out 0; expect_silent # a reader does not wait
 exec 3>&-; wait
 run "$seen" uniq --state - first; expect_code 2
 run "$seen" uniq --state first second; expect_failure "first: not a filter file, or damaged"
@@ -124,6 +148,6 @@ run "$seen" uniq --state none --hex --u64 first; expect_failure "exclude each ot
 expect_no_file none
 cp s hurt; flip hurt 3000
 run "$seen" uniq --state hurt first; expect_code 2; expect_err "hurt:"
-ln -s s link; run "$seen" uniq -c --state link first; expect_out 0; expect; [ -L link ] || wrong "the link is gone"
+ln -s s link; run "$seen" uniq --state link first; expect_out ''; run "$seen" uniq -c --state link first; expect_out 0; expect; [ -L link ] || wrong "the link is gone"
 
 finish

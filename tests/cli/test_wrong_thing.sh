@@ -70,4 +70,39 @@ printf 'u\ti\n' >events.tsv
 run "$seen" mark new events.tsv; expect_no_file new
 expect_failure 'events.tsv is taken for a user, though there is such a file, and ITEM is missing: events come from stdin (seen mark new < events.tsv)'
 run "$seen" mark new nobody; expect_failure 'ITEM is missing'
+
+# ---- Pipes ------------------------------------------------------------------
+
+# Where reading is enough a pipe is as good as stdin; where it is not, that is said at
+# once, whether or not there is somebody who writes to it.
+seq 1 1000 >keys; "$seen" build -q -n 1000 -o whole keys; "$seen" build -q --dialect leveldb --bits-per-key 10 -o block keys
+for name in one two; do "$seen" build -q --secret-file secret -n 1000 -o $name keys; done
+mkfifo pipe
+ln -s "$seen" program
+piped() { run timeout 60 bash -c "$1"; }
+piped './program check -c <(cat whole) keys'; expect_out 1000
+piped './program check -c <(cat whole) <keys'; expect_out 1000
+piped 'cat whole | ./program check -c /dev/stdin keys'; expect_out 1000
+piped './program check -c --dialect leveldb <(cat block) keys'; expect_out 1000
+piped 'cat whole >pipe & ./program check -c pipe keys'; expect_out 1000
+piped '(sleep 2; cat whole >pipe) & ./program check -c pipe keys'; expect_out 1000; expect_err "pipe: waiting for a program to write to this pipe"
+piped './program info --json <(cat whole)'; expect_json items 1000
+piped './program verify <(cat whole) /dev/stdin < <(cat whole)'; expect_code 0; expect_silent; expect; [[ $out == *"stdin: good" ]] || wrong "verify of pipes"
+piped './program verify <(head -c 1000 whole)'; expect_code 2
+piped './program merge -q -o both <(cat whole) <(cat whole) && ./program check -c both keys'; expect_out 1000
+piped './program convert -q <(cat block) --dialect leveldb --to native -o native && ./program check -c native keys'; expect_out 1000
+piped './program merge -q --secret-file <(cat secret) -o both one two'; expect_code 0; expect_silent
+piped ': >pipe & ./program info pipe'; expect_failure "pipe: is empty: expected a filter"
+for same in '/dev/stdin' '- /dev/stdin' '/dev/stdin -' '/dev/fd/0 keys -'; do
+  piped "cat whole | ./program check $same"; expect_failure "stdin is the filter: name files with the keys"
+done
+piped './program check /dev/stdin <whole'; expect_failure "stdin is the filter: name files with the keys"
+run timeout 60 "$seen" check pipe pipe; expect_failure "pipe is the filter: name files with the keys"
+for verb in add 'add -n 10' remove 'uniq --state' 'uniq -c --state'; do
+  # shellcheck disable=SC2086
+  run timeout 60 "$seen" $verb pipe keys; expect_failure "pipe: is a pipe, which can only be read: expected a filter file"
+  piped "./program $verb <(cat whole) keys"; expect_failure ": is a pipe, which can only be read: expected a filter file"
+  piped "cat whole | ./program $verb /dev/stdin keys"; expect_failure "stdin can only be read: expected a filter file"
+done
+
 finish

@@ -448,6 +448,28 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
     seen_free(f);
 }
 
+/* Nobody will ever write to it. */
+static void a_pipe_is_refused_not_waited_for(void **state)
+{
+    (void)state;
+    seen_facts facts;
+    seen_filter_store *s;
+    seen_store_report r;
+    assert_int_equal(mkfifo(in("f"), 0600), 0);
+    alarm(60);
+    assert_int_equal(seen_file_look(in("f"), &facts, &r), SEEN_INVALID);
+    assert_string_equal(r.problem, "is not a regular file");
+    assert_int_equal(seen_file_verify(in("f"), &r), SEEN_INVALID);
+    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++)
+        assert_int_equal(
+            seen_filter_store_open(
+                &s, in("f"),
+                &(seen_store_options){.mode = (seen_store_mode)mode}, &r),
+            SEEN_INVALID);
+    alarm(0);
+    clear();
+}
+
 /* ---- Holes -------------------------------------------------------------- */
 
 static uint64_t allocated(const char *path)
@@ -543,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_link_to_nothing_yet_leads_to_what_is_made),
         cmocka_unit_test(saving_through_a_link_keeps_it),
         cmocka_unit_test(another_directory_does_not_matter),
+        cmocka_unit_test(a_pipe_is_refused_not_waited_for),
         cmocka_unit_test(a_file_of_two_names_is_not_changed),
         cmocka_unit_test(a_journal_is_as_open_as_its_file),
         cmocka_unit_test(a_new_file_with_a_secret_is_its_makers),
