@@ -27,7 +27,6 @@
 #include "reply.h"
 
 #include <stdio.h>
-
 #include <string.h>
 
 #define FEW 1024 /* items that need no memory of their own */

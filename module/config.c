@@ -166,13 +166,16 @@ static int change_word(const char *name, RedisModuleString *value, void *data,
                        RedisModuleString **problem)
 {
     (void)data;
-    const char *text_of_value = RedisModule_StringPtrLen(value, NULL);
-    const char *expected = overruled(name, text_of_value);
+    size_t len;
+    const char *text_of_value = RedisModule_StringPtrLen(value, &len);
+    const char *expected = strlen(text_of_value) == len
+                               ? overruled(name, text_of_value)
+                               : "a value without NUL bytes";
     if (!expected) expected = set_word(name, text_of_value);
     if (!expected) return REDISMODULE_OK;
     char text[160];
-    int len = snprintf(text, sizeof text, "expected %s", expected);
-    *problem = RedisModule_CreateString(NULL, text, (size_t)len);
+    int n = snprintf(text, sizeof text, "expected %s", expected);
+    *problem = RedisModule_CreateString(NULL, text, (size_t)n);
     return REDISMODULE_ERR;
 }
 

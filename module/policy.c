@@ -215,7 +215,7 @@ static bool name_right(const char *name, size_t len)
     return true;
 }
 
-/* How many have a name, and it from there. */
+/* How many names SEEN.POLICY has set; or how many are configured. */
 static size_t names(bool set)
 {
     size_t n = 0;

@@ -346,6 +346,8 @@ def loading_options(module):
         true(b"items=7," in r("CONFIG", "GET", "seen.policy")[1], "the policy")
         true("items=7," in r("SEEN.POLICY", "default"), "the same")
         refused(r, "CONFIG", "SET", "seen.policy", "items=none")
+        for name, value in (("policy", b"items=8\0,ttl=1h"), ("error", b"0.5\0"), ("keyed", b"no\0")):
+            refused(r, "CONFIG", "SET", "seen." + name, value, says="without NUL bytes")
         r("BF.ADD", "l", "a")
         same(r("BF.INFO", "l", "CAPACITY"), [7000])
         r("BF.RESERVE", "j", "0.25", "7000", "EXPANSION", "4", "SECRET", "none")

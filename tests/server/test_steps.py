@@ -152,7 +152,7 @@ class Counter:
 
 def steps_of(r, counter, case, n):
     prepare, command = CASES[case]
-    r("FLUSHALL")
+    r("FLUSHALL", "SYNC")  # Valkey frees in another thread, which would be counted
     if prepare:
         prepare(r, n)
     arguments = command(n)
