@@ -836,10 +836,14 @@ static bool name_is_ours(const char *dir)
 
 /* May everybody? Then a link can take the place of the new directory before the
  * first file is made in it by name. (Of a group, members are trusted so far.) */
-static bool anybody_renames(const char *dir)
+static seen_status refuse_open_place(const char *dir, seen_store_report *r)
 {
     struct seen_stat st;
-    return find_parent(dir, &st) && st.mode & ALL_WRITE && !(st.mode & STICKY);
+    if (!find_parent(dir, &st)) return seen_report_io(r, "look");
+    if (!(st.mode & ALL_WRITE) || st.mode & STICKY) return SEEN_OK;
+    return seen_report(r, SEEN_INVALID,
+                       "every user can rename what is in that directory: copy "
+                       "to one of your own, or make it sticky (chmod +t)");
 }
 
 /* What has the name is a directory of ours, no link to one, and stays so. */
@@ -935,11 +939,7 @@ seen_status seen_recover_backup(struct seen_users *u, const char *name,
     char *dir = NULL, *beside = NULL;
     seen_status status = real_dir(name, "", &dir, r);
     if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, r);
-    if (status == SEEN_OK && anybody_renames(beside))
-        status = seen_report(r, SEEN_INVALID,
-                             "every user can rename what is in that directory: "
-                             "copy to one of your own, or make it sticky "
-                             "(chmod +t)");
+    if (status == SEEN_OK) status = refuse_open_place(beside, r);
     if (status == SEEN_OK) status = backup_to(l, beside, dir, r);
     free(dir);
     free(beside);
