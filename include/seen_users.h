@@ -43,10 +43,15 @@
  *            read its journal, too, and miss nothing; one that is open notices
  *            within a second. With `tail`, a reader sees what the journal held
  *            when it opened, also beside a living writer, and nothing later.
- * Forks      A handle belongs to the process that opened it: after fork() only one
- *            of the two may go on using it, and the other must leave it alone,
- *            not even close it; open stores after forking. While a forked child
- *            lives it keeps the writer's lock.
+ * Forks      A handle belongs to the process that opened it. In a child that was
+ *            forked every call on it is SEEN_INVALID, and seen_users_problem()
+ *            says why; open the store again there. seen_users_close() in a child
+ *            frees what it can and touches nothing on disk: memory that other
+ *            threads were changing at the time of the fork, and LMDB's map and
+ *            descriptors, stay until the child exits or calls exec(). If the
+ *            parent dies without closing the store, its lock stays with children
+ *            that have not closed their copy. A store in memory is copied, and
+ *            both processes may go on with theirs.
  * Durable    In SEEN_STORE_DURABLE a change that returned SEEN_OK survives a loss
  *            of power; in SEEN_STORE_WRITE a crash of the program, and a loss of
  *            power up to the last checkpoint. After a failed sync every change is

@@ -864,6 +864,7 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
 
 const struct seen_users_ops seen_local_ops = {
     .close = seen_recover_close,
+    .abandon = seen_recover_abandon,
     .problem = problem,
     .ask = ask,
     .change = change,

@@ -193,6 +193,7 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const seen_users_options *options,
                             seen_store_report *r);
 seen_status seen_recover_close(struct seen_users *u);
+void seen_recover_abandon(struct seen_users *u);
 seen_status seen_recover_backup(struct seen_users *u, const char *dir,
                                 seen_store_report *r);
 

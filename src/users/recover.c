@@ -114,7 +114,7 @@ static void destroy(struct seen_local *l)
     seen_workers_free(l);
     seen_journal_close(l->journal);
     if (l->shelf) l->ops->close(l->shelf);
-    seen_io_close(l->lock_fd);
+    seen_io_release(l->lock_fd);
     for (size_t i = 0; i < SEEN_SHARDS; i++) {
         seen_table_free(&l->shards[i].active);
         seen_table_free(&l->shards[i].frozen);
@@ -709,6 +709,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
     }
     if (r) r->created = true;
     l->head.holds = seen_policy_holds(&l->meta.policy);
+    l->head.copied = true;
     *u = &l->head;
     return SEEN_OK;
 }
@@ -730,6 +731,27 @@ seen_status seen_recover_close(struct seen_users *u)
     }
     destroy(l);
     return status;
+}
+
+/* In a child that was forked, see home.h: no checkpoint, no thread to wait for, no
+ * lock that is waited for, and neither journal nor shelf are touched. */
+void seen_recover_abandon(struct seen_users *u)
+{
+    struct seen_local *l = (struct seen_local *)u;
+    bool still = pthread_rwlock_trywrlock(&l->sight) == 0; /* of readers */
+    if (l->shelf) l->ops->disown(l->shelf);
+    if (still && pthread_mutex_trylock(&l->pool) == 0) seen_workers_free(l);
+    if (pthread_mutex_trylock(&l->log) == 0) seen_journal_abandon(l->journal);
+    for (size_t i = 0; still && i < SEEN_SHARDS; i++) {
+        if (pthread_mutex_trylock(&l->shards[i].lock) != 0) continue;
+        seen_table_free(&l->shards[i].active);
+        seen_table_free(&l->shards[i].frozen);
+    }
+    if (l->shelf) l->ops->close(l->shelf);
+    seen_io_close(l->lock_fd);
+    free(l->dir);
+    free(l->journal_path);
+    free(l);
 }
 
 /* ---- Backup ------------------------------------------------------------- */

@@ -31,6 +31,9 @@ struct seen_shelf_ops {
     seen_status (*open)(void **shelf, const char *dir, bool write,
                         seen_store_report *r);
     void (*close)(void *shelf);
+    /* In a child that was forked: from now on view_free() and close() free memory
+     * and leave the file alone. Nothing else is called any more. */
+    void (*disown)(void *shelf);
 
     /* SEEN_ABSENT: new, no transaction has been committed. */
     seen_status (*meta)(void *shelf, struct seen_meta *out,

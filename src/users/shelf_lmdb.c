@@ -15,7 +15,12 @@
  * needed else.
  *
  * LMDB must not be opened twice in one process: closing one would release the
- * file locks of the other. Hence the list of what is open.
+ * file locks of the other. Hence the list of what is open. Nor may an environment
+ * be used after fork(): a child that ends a transaction, or closes it, would clear
+ * its parent's slots in lock.mdb, and pages that the parent reads would be
+ * overwritten. So a child leaves it as it is (disown): the map and two or three
+ * descriptors stay until it exits. It may open the store anew; the locks of that
+ * are safe because the descriptors of the old one are never closed.
  *
  * Both files are for nobody but their maker: data.mdb has the secret. Whoever
  * lets others read it says so with chmod, and what is made later is like it.
@@ -43,6 +48,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define MAP_WANTED ((size_t)1 << 40)
 #define MAP_LEAST  ((size_t)1 << 26)
@@ -56,7 +62,9 @@
 
 struct shelf {
     struct shelf *next; /* in the list of what is open */
+    uint64_t process;   /* that opened it */
     uint64_t device, inode;
+    bool disowned; /* we are another one */
     MDB_env *env;
     MDB_dbi users, store;
     MDB_txn *txn; /* the one that is being made */
@@ -136,6 +144,14 @@ static const char *problem(void *shelf)
 
 /* ---- Opening ------------------------------------------------------------ */
 
+/* LMDB 0.9.24 leaves the descriptor of data.mdb, which has the secret, to programs
+ * that are started. If that cannot be helped, it is as it was. */
+static void hide(struct shelf *s)
+{
+    mdb_filehandle_t fd;
+    if (mdb_env_get_fd(s->env, &fd) == 0) (void)seen_os->cloexec(fd);
+}
+
 static int open_env(struct shelf *s, const char *dir, bool write)
 {
     unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY) |
@@ -153,6 +169,7 @@ static int open_env(struct shelf *s, const char *dir, bool write)
         s->env = NULL;
     }
     s->limited = s->map < MAP_WANTED;
+    if (!rc) hide(s);
     return rc;
 }
 
@@ -171,36 +188,77 @@ static int open_databases(struct shelf *s, bool write)
     return rc;
 }
 
+/*
+ * The list is whole between any two stores into it, so a child that was forked in
+ * the middle of a change can use it. A mutex could not be had any more if another
+ * thread held it then; this lock says which process holds it, and one of another
+ * process is nobody's.
+ */
 static struct shelf *open_shelves;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint_fast64_t open_lock; /* a process, or 0 */
+
+static void lock_list(uint64_t us)
+{
+    uint64_t holder = 0;
+    while (!atomic_compare_exchange_weak(&open_lock, &holder, us))
+        if (holder == us) {
+            nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+            holder = 0;
+        }
+}
+
+static void unlock_list(void)
+{
+    atomic_store(&open_lock, 0);
+}
 
 static bool enlist(struct shelf *s)
 {
     bool twice = false;
-    pthread_mutex_lock(&open_lock);
+    s->process = seen_os->process();
+    lock_list(s->process);
     for (struct shelf *o = open_shelves; o; o = o->next)
-        twice |= o->device == s->device && o->inode == s->inode;
+        twice |= o->device == s->device && o->inode == s->inode &&
+                 o->process == s->process;
     if (!twice) {
         s->next = open_shelves;
         open_shelves = s;
     }
-    pthread_mutex_unlock(&open_lock);
+    unlock_list();
     return !twice;
 }
 
 static void strike_off(struct shelf *s)
 {
-    pthread_mutex_lock(&open_lock);
+    lock_list(seen_os->process());
     struct shelf **o = &open_shelves;
     while (*o && *o != s)
         o = &(*o)->next;
     if (*o) *o = s->next;
-    pthread_mutex_unlock(&open_lock);
+    unlock_list();
+}
+
+static void disown(void *shelf)
+{
+    ((struct shelf *)shelf)->disowned = true;
+}
+
+/* Locks may be held by threads that are not here. */
+static void close_disowned(struct shelf *s)
+{
+    strike_off(s);
+    if (pthread_mutex_trylock(&s->gate) != 0) return;
+    seen_io_close(s->writers_lock);
+    seen_release(&system_memory, s, sizeof *s);
 }
 
 static void shelf_close(void *shelf)
 {
     struct shelf *s = shelf;
+    if (s->disowned) {
+        close_disowned(s);
+        return;
+    }
     if (s->env) mdb_env_close(s->env);
     strike_off(s);
     seen_io_close(s->writers_lock);
@@ -501,8 +559,10 @@ static void view_free(void *view)
 {
     struct view *v = view;
     if (!v) return;
-    view_sleep(v);
-    if (v->txn) mdb_txn_abort(v->txn);
+    if (!v->shelf->disowned) {
+        view_sleep(v);
+        if (v->txn) mdb_txn_abort(v->txn);
+    }
     seen_release(&system_memory, v, sizeof *v);
 }
 
@@ -680,6 +740,7 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
+    .disown = disown,
     .meta = meta,
     .view_new = view_new,
     .view_free = view_free,

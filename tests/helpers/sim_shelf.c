@@ -426,6 +426,11 @@ static seen_status copy(void *shelf, const char *dir)
     return SEEN_UNSUPPORTED;
 }
 
+static void disown(void *shelf)
+{
+    (void)shelf; /* nobody forks here */
+}
+
 static const char *problem(void *shelf)
 {
     const struct sim_shelf *s = shelf;
@@ -436,6 +441,7 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
+    .disown = disown,
     .meta = meta,
     .view_new = view_new,
     .view_free = view_free,
