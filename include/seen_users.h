@@ -60,7 +60,9 @@
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
  *            there is no writer, and is SEEN_BUSY beside one.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
- *            seen_users_forget_user() and a new start helps.
+ *            seen_users_forget_user() and a new start helps. A data.mdb that was
+ *            cut short, also to nothing, is SEEN_CORRUPT when it is opened. One
+ *            that is cut while it is open causes SIGBUS, as with any mapped file.
  */
 #ifndef SEEN_USERS_H
 #define SEEN_USERS_H

@@ -81,8 +81,7 @@ extern const struct seen_shelf_ops seen_shelf_lmdb;
 #endif
 
 /* Make DIR/data.mdb: `fill` writes a new file, which gets this name when it is on
- * disk; nothing is left if that fails. And: has it been made? An empty file is
- * what a crash has left of one. */
+ * disk; nothing is left if that fails. And: has it been made? */
 seen_status seen_shelf_make(const char *dir,
                             seen_status (*fill)(const char *path,
                                                 seen_store_report *r),

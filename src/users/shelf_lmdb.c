@@ -22,6 +22,9 @@
  * descriptors stay until it exits. It may open the store anew; the locks of that
  * are safe because the descriptors of the old one are never closed.
  *
+ * And LMDB must not be given a file that was cut short: it would read behind the
+ * end of the map's file, which is SIGBUS (check_data, pages.c).
+ *
  * Both files are for nobody but their maker: data.mdb has the secret. Whoever
  * lets others read it says so with chmod, and what is made later is like it.
  *
@@ -41,6 +44,7 @@
 #include "base/crc32c.h"
 #include "store/io.h"
 #include "store/report.h"
+#include "users/pages.h"
 
 #include <errno.h>
 #include <lmdb.h>
@@ -291,7 +295,8 @@ static seen_status fill_new(const char *path, seen_store_report *r)
     return reported(rc, r);
 }
 
-/* May this user do it? LMDB would say only that it may not. */
+/* May this user do it? LMDB would say only that it may not. Is all of it there?
+ * LMDB would not ask. */
 static seen_status check_data(const char *file, bool write,
                               seen_store_report *r)
 {
@@ -299,8 +304,31 @@ static seen_status check_data(const char *file, bool write,
     if (fd < 0 && errno != ENOENT)
         return seen_report(r, SEEN_IO, "%s data.mdb: %s",
                            write ? "write" : "read", strerror(errno));
+    seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, r);
     seen_io_close(fd);
-    return SEEN_OK;
+    return status;
+}
+
+/*
+ * As long as it says. What a transaction took from the end of the file and did not
+ * use is never written, and of a file that is too short all pages must be looked for
+ * when it is opened (pages.c). If this fails, the transaction is there all the same;
+ * whoever made it is told, as a disk that cannot do this is not to be trusted.
+ */
+static int keep_length(struct shelf *s)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    mdb_filehandle_t fd;
+    struct seen_stat st;
+    int rc = mdb_env_info(s->env, &info);
+    if (!rc) rc = mdb_env_stat(s->env, &stat);
+    if (!rc) rc = mdb_env_get_fd(s->env, &fd);
+    if (rc) return rc;
+    if (seen_os->fstat(fd, &st) != 0) return errno;
+    uint64_t size = (uint64_t)(info.me_last_pgno + 1) * stat.ms_psize;
+    if (st.size >= size || seen_io_truncate(fd, size) == SEEN_OK) return 0;
+    return errno;
 }
 
 /* Blocks for all of lock.mdb, which others may have in use: only what is new is
@@ -411,6 +439,7 @@ static seen_status open_files(struct shelf *s, const char *dir, bool write,
     bool inside = rc == 0;
     if (!rc) rc = open_env(s, dir, write);
     if (!rc) rc = open_databases(s, write);
+    if (!rc && write) rc = keep_length(s);
     if (inside) leave(s);
     if (!rc) return SEEN_OK;
     status = reported(real_reason(s, rc), r);
@@ -684,6 +713,7 @@ static seen_status commit(void *shelf, const struct seen_meta *m)
     }
     rc = mdb_txn_commit(s->txn);
     s->txn = NULL;
+    if (!rc) rc = keep_length(s);
     return noted(s, rc);
 }
 

@@ -1045,13 +1045,6 @@ static void left_lock(const char *dir)
     put_file(dir, "seen.lock", "", 0);
 }
 
-static void left_empty_data(const char *dir)
-{
-    left_lock(dir);
-    put_file(dir, "data.mdb", "", 0);
-    put_file(dir, "lock.mdb", "", 0);
-}
-
 static void left_half_a_file_beside(const char *dir)
 {
     left_lock(dir);
@@ -1088,12 +1081,6 @@ static void left_blank_journal(const char *dir)
     put_file(dir, JOURNAL, bytes, sizeof bytes);
 }
 
-static void left_blank_journal_and_data(const char *dir)
-{
-    left_blank_journal(dir);
-    put_file(dir, "data.mdb", "", 0);
-}
-
 static void left_nothing(const char *dir)
 {
     (void)dir;
@@ -1105,10 +1092,8 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
 {
     (void)state;
     void (*left[])(const char *dir) = {
-        left_nothing,           left_lock,
-        left_empty_data,        left_half_a_file_beside,
-        left_data_without_meta, left_empty_journal,
-        left_blank_journal,     left_blank_journal_and_data,
+        left_nothing,           left_lock,          left_half_a_file_beside,
+        left_data_without_meta, left_empty_journal, left_blank_journal,
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         const char *dir = fresh_dir();
