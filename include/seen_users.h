@@ -41,8 +41,10 @@
  *            checkpoint happens by itself: after so many bytes, so long a time (a
  *            minute), and when the store is closed. If the writer died, readers
  *            read its journal, too, and miss nothing; one that is open notices
- *            within a second. With `tail`, a reader sees what the journal held
- *            when it opened, also beside a living writer, and nothing later.
+ *            within a second. With `tail`, a reader reads the journal also
+ *            beside a living writer: when it opens, and when it is asked after
+ *            a checkpoint. Between calls a reader keeps nothing alive: neither
+ *            pages of data.mdb nor a lock.
  * Forks      A handle belongs to the process that opened it. In a child that was
  *            forked every call on it is SEEN_INVALID, and seen_users_problem()
  *            says why; open the store again there. seen_users_close() in a child
@@ -58,7 +60,9 @@
  *            SEEN_IO until the store is opened again.
  * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
- *            there is no writer, and is SEEN_BUSY beside one.
+ *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
+ *            during such a call, which may read a whole journal, is SEEN_BUSY if
+ *            its wait_ms end first.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
  *            seen_users_forget_user() and a new start helps. A data.mdb that was
  *            cut short, also to nothing, is SEEN_CORRUPT when it is opened. One

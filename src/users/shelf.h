@@ -47,8 +47,11 @@ struct seen_shelf_ops {
     void (*sleep)(void *view);
     /* The number of the transaction that it sees, awake. */
     uint64_t (*sees)(void *view);
-    /* The only view of its shelf stays awake from now on, for any thread. */
+    /* The only view of its shelf, awake, needs no lock any more until it sleeps. */
     void (*hold)(void *view);
+    /* As meta(), in the state that it sees. */
+    seen_status (*told)(void *view, struct seen_meta *out,
+                        seen_store_report *r);
     /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
      * sleeps. */
     seen_status (*get)(void *view, seen_key user, seen_record *record);

@@ -75,7 +75,7 @@ struct shelf {
     size_t map;
     bool limited; /* the map may have to grow: */
     pthread_rwlock_t growing;
-    atomic_uint held; /* views that stay awake without the lock */
+    atomic_uint held; /* views that are awake without the lock */
 
     bool lockless;                     /* no lock.mdb: */
     pthread_mutex_t gate;              /* for the rest */
@@ -530,22 +530,27 @@ static void end_read(struct shelf *s, MDB_txn *txn)
 
 static const MDB_val meta_key = {5, "store"};
 
+static seen_status get_meta(const struct shelf *s, MDB_txn *txn,
+                            struct seen_meta *out, seen_store_report *r)
+{
+    MDB_val key = meta_key, value;
+    seen_status status = reported(mdb_get(txn, s->store, &key, &value), r);
+    if (status != SEEN_OK) return status;
+    status = seen_meta_get(value.mv_data, value.mv_size, out);
+    if (status != SEEN_OK)
+        seen_report(r, status, "what the store says about itself: %s",
+                    seen_strerror(status));
+    return status;
+}
+
 static seen_status meta(void *shelf, struct seen_meta *out,
                         seen_store_report *r)
 {
     struct shelf *s = shelf;
     MDB_txn *txn = NULL;
-    MDB_val key = meta_key, value;
     int rc = begin_read(s, &txn);
     if (rc) return reported(rc, r);
-    rc = mdb_get(txn, s->store, &key, &value);
-    seen_status status = reported(rc, r);
-    if (status == SEEN_OK) {
-        status = seen_meta_get(value.mv_data, value.mv_size, out);
-        if (status != SEEN_OK)
-            seen_report(r, status, "what the store says about itself: %s",
-                        seen_strerror(status));
-    }
+    seen_status status = get_meta(s, txn, out, r);
     end_read(s, txn);
     return status;
 }
@@ -575,7 +580,8 @@ static void view_sleep(void *view)
     v->held = false;
 }
 
-/* Nobody will want to let the map grow; and the lock belongs to this thread. */
+/* A reader with a tail looks into its tables while it is awake, and others wake
+ * while they do: with the lock that would be two orders. */
 static void view_hold(void *view)
 {
     struct view *v = view;
@@ -602,6 +608,13 @@ static seen_status view_wake(void *view)
     int rc = begin_read(v->shelf, &v->txn);
     v->awake = rc == 0;
     return status_of(rc);
+}
+
+static seen_status view_told(void *view, struct seen_meta *out,
+                             seen_store_report *r)
+{
+    const struct view *v = view;
+    return get_meta(v->shelf, v->txn, out, r);
 }
 
 static uint64_t view_sees(void *view)
@@ -778,6 +791,7 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .sleep = view_sleep,
     .sees = view_sees,
     .hold = view_hold,
+    .told = view_told,
     .get = view_get,
     .each = view_each,
     .begin = begin,
