@@ -45,7 +45,9 @@
  * there is empty.) A reply that is not what the command gives is SEEN_CORRUPT. Adds
  * are repeated when a connection breaks; they do no harm twice.
  *
- * Threads: any number, on one handle.
+ * Threads: any number, on one handle. Forks: in a child that was forked every call
+ * that asks the server is SEEN_INVALID; open the filter again there. Closing the
+ * child's copy closes its connections and leaves the parent's alone.
  */
 #ifndef SEEN_REMOTE_H
 #define SEEN_REMOTE_H

@@ -35,10 +35,16 @@ SEEN_API seen_status seen_random_key(uint8_t key[16]);
  * Full disk  SEEN_IO, errno ENOSPC: a file that is changed in place has its
  *            blocks before. Somebody else who truncates a file that is open here
  *            causes SIGBUS, as with any mapped file.
- * Forks      A handle belongs to the process that opened it: after fork() only one
- *            of the two may go on using it, and the other must leave it alone,
- *            not even close it; open files after forking. While a forked child
- *            lives it keeps the writer's lock.
+ * Forks      A handle belongs to the process that opened it. In a child that was
+ *            forked every call that changes is SEEN_INVALID; open the file again
+ *            there. seen_filter_store_maybe_many() answers as before if the file
+ *            was opened with SEEN_STORE_READ and is no window; otherwise every
+ *            answer is true: the child cannot know what its parent has added.
+ *            seen_filter_store_close() in a child frees memory and descriptors
+ *            and touches nothing on disk; if another thread was in a call at the
+ *            time of the fork, they stay until the child exits or calls exec(). If
+ *            the parent dies without closing the file, its lock stays with
+ *            children that have not closed their copy.
  *
  * One writer and any number of readers, in any processes. A reader sees the
  * file as it was when it was opened, or newer. All calls on one store may run

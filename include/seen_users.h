@@ -25,22 +25,34 @@
  *            checkpoint happens by itself: after so many bytes, so long a time (a
  *            minute), and when the store is closed. If the writer died, readers
  *            read its journal, too, and miss nothing; one that is open notices
- *            within a second. With `tail`, a reader sees what the journal held
- *            when it opened, also beside a living writer, and nothing later.
- * Forks      A handle belongs to the process that opened it: after fork() only one
- *            of the two may go on using it, and the other must leave it alone,
- *            not even close it; open stores after forking. While a forked child
- *            lives it keeps the writer's lock.
+ *            within a second. With `tail`, a reader reads the journal also
+ *            beside a living writer: when it opens, and when it is asked after
+ *            a checkpoint. Between calls a reader keeps nothing alive: neither
+ *            pages of data.mdb nor a lock.
+ * Forks      A handle belongs to the process that opened it. In a child that was
+ *            forked every call on it is SEEN_INVALID, and seen_users_problem()
+ *            says why; open the store again there. seen_users_close() in a child
+ *            frees what it can and touches nothing on disk: memory that other
+ *            threads were changing at the time of the fork, and LMDB's map and
+ *            descriptors, stay until the child exits or calls exec(). If the
+ *            parent dies without closing the store, its lock stays with children
+ *            that have not closed their copy. A store in memory is copied, and
+ *            both processes may go on with theirs.
  * Durable    In SEEN_STORE_DURABLE a change that returned SEEN_OK survives a loss
  *            of power; in SEEN_STORE_WRITE a crash of the program, and a loss of
  *            power up to the last checkpoint. After a failed sync every change is
  *            SEEN_IO until the store is opened again.
  * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
- *            there is no writer, and is SEEN_BUSY beside one.
+ *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
+ *            during such a call, which may read a whole journal, is SEEN_BUSY if
+ *            its wait_ms end first.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
- *            seen_users_forget_user() and a new start helps. LMDB trusts the
- *            pages of data.mdb itself: open none from people you do not trust.
+ *            seen_users_forget_user() and a new start helps. A data.mdb that was
+ *            cut short, also to nothing, is SEEN_CORRUPT when it is opened. One
+ *            that is cut while it is open causes SIGBUS, as with any mapped file.
+ *            LMDB trusts the pages of data.mdb itself: open none from people you
+ *            do not trust.
  */
 #ifndef SEEN_USERS_H
 #define SEEN_USERS_H

@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "redis/receive.h"
 #include "redis/reply.h"
+#include "store/os.h"
 #include "store/report.h"
 
 #include <errno.h>
@@ -160,6 +161,7 @@ static bool connect_node(seen_redis *c, struct node *n)
         disconnect(n);
         return false;
     }
+    (void)seen_os->cloexec(n->conn->fd); /* an open session, for strangers */
     redisEnableKeepAlive(n->conn);
     seen_receive_begin(&n->receiver, n->conn, c->timeout_ms);
     const char *auth[] = {"AUTH", c->user[0] ? c->user : c->password,

@@ -45,6 +45,7 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
     uint64_t db = 0;
     *p = (struct seen_pool){0};
     pthread_mutex_init(&p->lock, NULL);
+    seen_home_settle(&p->home);
     seen_status status = seen_url_parse(rest, &p->url, r);
     if (status == SEEN_OK) status = read_password(&p->url, r);
     if (status != SEEN_OK) return status;
@@ -71,7 +72,7 @@ void seen_pool_close(struct seen_pool *p)
         seen_redis_close(link->client);
         seen_release(&system_memory, link, sizeof *link);
     }
-    pthread_mutex_destroy(&p->lock);
+    if (!seen_home_left(&p->home)) pthread_mutex_destroy(&p->lock);
 }
 
 /* NULL: none is idle. */
@@ -91,6 +92,8 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
                            seen_store_report *r)
 {
     bool reached;
+    if (seen_home_left(&p->home))
+        return seen_report(r, SEEN_INVALID, "%s", p->home.sentence);
     *out = take_idle(p, &reached);
     if (*out) return SEEN_OK;
     struct seen_pool_link *link =
@@ -126,6 +129,7 @@ void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link)
 void seen_pool_tell(struct seen_pool *p, const seen_store_report *r)
 {
     int before = errno;
+    if (seen_home_left(&p->home)) return; /* a thread may have had the lock */
     pthread_mutex_lock(&p->lock);
     if (r->problem[0]) memcpy(p->problem, r->problem, sizeof p->problem);
     pthread_mutex_unlock(&p->lock);

@@ -7,6 +7,7 @@
 
 #include "redis/client.h"
 #include "redis/reply.h"
+#include "store/home.h"
 
 #include <pthread.h>
 
@@ -18,6 +19,8 @@ struct seen_pool_link {
 };
 
 struct seen_pool {
+    struct seen_home home; /* two processes on one connection would get each
+                              other's replies */
     struct seen_url url;
     uint32_t db;
     pthread_mutex_t lock;
@@ -31,9 +34,11 @@ struct seen_pool {
  * be in a file: password-file=PATH. The parameters of connections count as used. */
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
                            bool key_in_path, seen_store_report *r);
-/* Also of one that could not be opened. */
+/* Also of one that could not be opened, and in a child that was forked: what is
+ * idle is whole at any time. */
 void seen_pool_close(struct seen_pool *p);
 
+/* SEEN_INVALID: in another process. */
 seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **link,
                            seen_store_report *r);
 void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);

@@ -189,7 +189,8 @@ seen_status seen_remote_length(seen_remote *m, uint64_t *len, bool *longer)
 
 const char *seen_remote_problem(const seen_remote *m)
 {
-    return m->pool.problem;
+    return seen_home_left(&m->pool.home) ? m->pool.home.sentence
+                                         : m->pool.problem;
 }
 
 seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,

@@ -42,6 +42,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "plan/sizing.h"
+#include "store/home.h"
 #include "store/io.h"
 #include "store/journal.h"
 #include "store/replace.h"
@@ -75,6 +76,7 @@ enum block_state {
 };
 
 struct seen_filter_store {
+    struct seen_home home;
     char *path;
     size_t path_size;
     seen_store_mode mode;
@@ -546,7 +548,10 @@ static void let_go(seen_filter_store *s)
     seen_free(s->filter);
     s->filter = NULL;
     unmap_file(s);
-    seen_io_close(s->fd);
+    if (s->mode == SEEN_STORE_READ)
+        seen_io_close(s->fd);
+    else
+        seen_io_release(s->fd);
     s->fd = -1;
 }
 
@@ -917,19 +922,36 @@ static seen_status make_store(seen_filter_store **out, const char *path,
     s->fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->turn, NULL);
+    seen_home_settle(&s->home);
     *out = s;
     return SEEN_OK;
+}
+
+static void free_memory(seen_filter_store *s)
+{
+    seen_release(&system_memory, s->dirty, s->blocks);
+    seen_release(&system_memory, s->path, s->path_size);
+    seen_release(&system_memory, s, sizeof *s);
 }
 
 static void destroy(seen_filter_store *s)
 {
     seen_journal_close(s->journal);
     let_go(s);
-    seen_release(&system_memory, s->dirty, s->blocks);
     pthread_cond_destroy(&s->turn);
     pthread_mutex_destroy(&s->lock);
-    seen_release(&system_memory, s->path, s->path_size);
-    seen_release(&system_memory, s, sizeof *s);
+    free_memory(s);
+}
+
+/* In a child that was forked: see home.h. */
+static void abandon(seen_filter_store *s)
+{
+    if (pthread_mutex_trylock(&s->lock) != 0) return;
+    seen_journal_abandon(s->journal);
+    seen_free(s->filter);
+    unmap_file(s);
+    seen_io_close(s->fd);
+    free_memory(s);
 }
 
 static bool options_ok(const seen_store_options *o)
@@ -981,6 +1003,10 @@ seen_status seen_filter_store_close(seen_filter_store *s)
 {
     if (!s) return SEEN_OK;
     seen_status status = SEEN_OK;
+    if (seen_home_left(&s->home)) {
+        abandon(s);
+        return SEEN_OK;
+    }
     if (s->mode != SEEN_STORE_READ && s->failed) {
         errno = EIO;
         status = SEEN_IO;
@@ -1001,9 +1027,26 @@ const seen_filter *seen_filter_store_filter(const seen_filter_store *s)
 
 /* ---- Keys --------------------------------------------------------------- */
 
+/* In a child that was forked: what a writer has in memory is of the time of the
+ * fork, or half changed. "Never" could be wrong, "maybe" cannot. A filter that is
+ * only read, and knows no time, is the same in all processes: no lock is needed. */
+static void answer_elsewhere(seen_filter_store *s, const seen_key *keys,
+                             size_t n, bool *answers)
+{
+    bool still = s->mode == SEEN_STORE_READ && !s->filter->ops->advance;
+    if (still)
+        seen_maybe_many(s->filter, keys, n, answers);
+    else
+        memset(answers, true, n * sizeof *answers);
+}
+
 void seen_filter_store_maybe_many(seen_filter_store *s, const seen_key *keys,
                                   size_t n, bool *answers)
 {
+    if (seen_home_left(&s->home)) {
+        answer_elsewhere(s, keys, n, answers);
+        return;
+    }
     pthread_mutex_lock(&s->lock);
     seen_maybe_many(s->filter, keys, n, answers);
     pthread_mutex_unlock(&s->lock);
@@ -1086,7 +1129,7 @@ static seen_status change_many(seen_filter_store *s, uint32_t type,
 {
     size_t total = 0;
     if (done) *done = 0;
-    if (!s || (n && !keys)) return SEEN_INVALID;
+    if (!s || (n && !keys) || seen_home_left(&s->home)) return SEEN_INVALID;
     if (s->mode == SEEN_STORE_READ) return SEEN_UNSUPPORTED;
     if (n == 0) return SEEN_OK;
     size_t most = seen_min_size(n, FRAME_KEYS);
@@ -1137,7 +1180,7 @@ seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
 {
     uint8_t time[8];
     uint64_t number;
-    if (!s) return SEEN_INVALID;
+    if (!s || seen_home_left(&s->home)) return SEEN_INVALID;
     if (!s->filter->ops->advance) return SEEN_UNSUPPORTED;
     seen_put_le64(time, now_ms);
     pthread_mutex_lock(&s->lock);
@@ -1163,7 +1206,7 @@ seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
 
 seen_status seen_filter_store_sync(seen_filter_store *s)
 {
-    if (!s) return SEEN_INVALID;
+    if (!s || seen_home_left(&s->home)) return SEEN_INVALID;
     if (s->mode == SEEN_STORE_READ) return SEEN_OK;
     pthread_mutex_lock(&s->lock);
     s->calling++;

@@ -76,6 +76,14 @@ void seen_io_close(int fd)
     errno = before;
 }
 
+void seen_io_release(int fd)
+{
+    int before = errno;
+    if (fd >= 0) (void)seen_os->unlock(fd); /* if it cannot, closing may */
+    errno = before;
+    seen_io_close(fd);
+}
+
 seen_status seen_io_write_at(int fd, const void *buf, size_t len,
                              uint64_t offset)
 {

@@ -25,6 +25,10 @@ int seen_io_create_like(const char *path, const struct seen_stat *like);
 /* Never changes errno: what went wrong before is what counts. */
 void seen_io_close(int fd);
 
+/* The same of a file that we have locked: others may lock it, even if a child that
+ * was forked meanwhile has it open. */
+void seen_io_release(int fd);
+
 seen_status seen_io_write_at(int fd, const void *buf, size_t len,
                              uint64_t offset);
 seen_status seen_io_write(int fd, const void *buf, size_t len); /* a pipe */

@@ -575,9 +575,15 @@ seen_status seen_journal_open(seen_journal **out, const char *path,
 void seen_journal_close(seen_journal *j)
 {
     if (!j) return;
-    seen_io_close(j->fd);
     pthread_cond_destroy(&j->synced);
     pthread_mutex_destroy(&j->lock);
+    seen_journal_abandon(j);
+}
+
+void seen_journal_abandon(seen_journal *j)
+{
+    if (!j) return;
+    seen_io_close(j->fd);
     seen_release(&system_memory, j->frame, j->frame_room);
     seen_release(&system_memory, j->path, j->path_size);
     seen_release(&system_memory, j, sizeof *j);

@@ -62,6 +62,9 @@ seen_status seen_journal_open(seen_journal **j, const char *path,
                               uint64_t epoch, uint64_t last);
 /* Does not commit. */
 void seen_journal_close(seen_journal *j);
+/* The same in a child that was forked (home.h): memory and descriptor, nothing
+ * else. The caller's lock for appends is held. */
+void seen_journal_abandon(seen_journal *j);
 
 /* Write a frame; *sequence is its number. A failure leaves the journal as it
  * was. Appends are made one at a time by the caller. */

@@ -11,6 +11,8 @@
 #ifndef SEEN_OS_H
 #define SEEN_OS_H
 
+#include "base/base.h"
+
 #include <fcntl.h> /* O_RDWR and so on */
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +41,7 @@ struct seen_os {
 
     int (*open)(const char *path, int flags, mode_t mode);
     int (*close)(int fd);
+    int (*cloexec)(int fd); /* of others: what open() gives is so already */
     /* The name of what a path means, also of a file that is yet to be made: the
      * links that it leads through followed, absolute where that can be. */
     int (*resolve)(const char *path, char *buf, size_t cap);
@@ -62,6 +65,8 @@ struct seen_os {
     int (*rmdir)(const char *path);
     int (*lock)(int fd);        /* flock(LOCK_EX | LOCK_NB) */
     int (*lock_shared)(int fd); /* flock(LOCK_SH | LOCK_NB) */
+    int (*unlock)(int fd);      /* flock(LOCK_UN), whoever shares it */
+    uint64_t (*process)(void);  /* that we are: getpid(2) */
     uint32_t (*user)(void);     /* that we act as: geteuid(2) */
     uint64_t (*clock)(void);    /* the machine's: milliseconds since 1970 */
     uint64_t (*ticks)(void);    /* milliseconds from some moment on, also while
@@ -77,6 +82,6 @@ struct seen_os {
 };
 
 /* The real thing, unless a test put something else here. */
-extern const struct seen_os *seen_os;
+SEEN_PRIVATE extern const struct seen_os *seen_os;
 
 #endif

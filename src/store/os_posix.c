@@ -33,6 +33,12 @@ static int os_open(const char *path, int flags, mode_t mode)
     return open(path, flags | O_CLOEXEC, mode);
 }
 
+static int os_cloexec(int fd)
+{
+    int flags = fcntl(fd, F_GETFD);
+    return flags < 0 ? -1 : fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
 static void copy_stat(const struct stat *from, struct seen_stat *to)
 {
     *to = (struct seen_stat){.size = (uint64_t)from->st_size,
@@ -175,6 +181,16 @@ static int os_lock_shared(int fd)
     return flock(fd, LOCK_SH | LOCK_NB);
 }
 
+static int os_unlock(int fd)
+{
+    return flock(fd, LOCK_UN);
+}
+
+static uint64_t os_process(void)
+{
+    return (uint64_t)getpid();
+}
+
 static uint32_t os_user(void)
 {
     return geteuid();
@@ -275,6 +291,7 @@ static const struct seen_os posix = {
     .get_random = os_get_random,
     .open = os_open,
     .close = close,
+    .cloexec = os_cloexec,
     .resolve = os_resolve,
     .stat = os_stat,
     .fstat = os_fstat,
@@ -295,6 +312,8 @@ static const struct seen_os posix = {
     .rmdir = rmdir,
     .lock = os_lock,
     .lock_shared = os_lock_shared,
+    .unlock = os_unlock,
+    .process = os_process,
     .user = os_user,
     .clock = os_clock,
     .ticks = os_ticks,

@@ -27,6 +27,7 @@
 #define FRAME_FULL  ((size_t)1 << 20) /* bytes; then a frame is written */
 #define FRAME_MOST  ((size_t)8 << 20) /* also in the middle of a request */
 #define OWED_MOST   16384             /* words; then it is settled */
+#define ATTEMPTS    100               /* to see shelf and tail together */
 
 /* ---- Memory ------------------------------------------------------------- */
 
@@ -308,21 +309,44 @@ static seen_status find_record(struct seen_local *l, struct seen_worker *w,
 
 /* ---- Asking ------------------------------------------------------------- */
 
+static void leave(struct seen_local *l, struct seen_worker *w)
+{
+    if (l->one_view) l->ops->sleep(w->view);
+    seen_worker_return(l, w);
+    seen_recover_looked(l);
+}
+
+/* NULL and SEEN_OK: what is there does not go with the choice that was made. */
+static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
+                                     seen_status *status)
+{
+    *status = seen_recover_look(l);
+    if (*status != SEEN_OK) return NULL;
+    *choice = l->choices;
+    struct seen_worker *w = NULL;
+    if (!atomic_load(&l->blind)) w = seen_worker_take(l, status);
+    if (!w) seen_recover_looked(l);
+    if (!w || !l->one_view) return w;
+    *status = wake(l, w);
+    if (*status == SEEN_OK) l->ops->hold(w->view);
+    if (*status == SEEN_OK && l->ops->sees(w->view) == l->tail_at) return w;
+    leave(l, w);
+    return NULL;
+}
+
 /* A worker, while what a reader sees stays as it is. */
 static struct seen_worker *come_to_look(struct seen_local *l,
                                         seen_status *status)
 {
-    *status = seen_recover_look(l);
-    if (*status != SEEN_OK) return NULL;
-    struct seen_worker *w = seen_worker_take(l, status);
-    if (!w) seen_recover_looked(l);
-    return w;
-}
-
-static void leave(struct seen_local *l, struct seen_worker *w)
-{
-    seen_worker_return(l, w);
-    seen_recover_looked(l);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        uint64_t choice;
+        struct seen_worker *w = look_once(l, &choice, status);
+        if (w || *status != SEEN_OK) return w;
+        *status = seen_recover_again(l, choice);
+        if (*status != SEEN_OK) return NULL;
+    }
+    *status = SEEN_BUSY; /* checkpoints come too fast */
+    return NULL;
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
@@ -864,6 +888,7 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
 
 const struct seen_users_ops seen_local_ops = {
     .close = seen_recover_close,
+    .abandon = seen_recover_abandon,
     .problem = problem,
     .ask = ask,
     .change = change,

@@ -96,7 +96,8 @@ struct seen_local {
     struct seen_worker *idle;
     uint64_t evicted;      /* marks, by newer ones */
     bool one_view;         /* a reader with a tail: there is one worker, whose
-                              view stays as it was when the journal was read */
+                              view is awake throughout a call, and sees what it
+                              saw when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
 
     /* Readers choose anew what they look at, see recover.c. */
@@ -104,8 +105,11 @@ struct seen_local {
     pthread_mutex_t turn;   /* to get it: who waits to be alone goes first */
     atomic_uint_fast64_t looked; /* when it was last thought about, in ticks */
     struct seen_meta chosen;     /* what the shelf said then */
-    uint64_t tail_end;           /* one_view: last frame of the journal */
-    atomic_bool blind;           /* that journal could not be read */
+    uint64_t choices;            /* so far */
+    uint64_t tail_at;            /* one_view: the transaction it goes with */
+    uint64_t tail_end;           /* last frame of a journal that was read */
+    atomic_bool blind;           /* that journal could not be read: nobody looks
+                                    before another choice */
 
     pthread_mutex_t checkpoint;   /* whoever makes one */
     atomic_uint_fast64_t writing; /* the transaction that the frozen table is
@@ -186,6 +190,8 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
  * ended. */
 seen_status seen_recover_look(struct seen_local *l);
 void seen_recover_looked(struct seen_local *l);
+/* A reader finds that its choice, the so-many-th, does not go any more. */
+seen_status seen_recover_again(struct seen_local *l, uint64_t choice);
 
 /* For tests: on another shelf, without a thread. */
 seen_status seen_local_open(struct seen_users **u, const char *dir,
@@ -193,6 +199,7 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const seen_users_options *options,
                             seen_store_report *r);
 seen_status seen_recover_close(struct seen_users *u);
+void seen_recover_abandon(struct seen_users *u);
 seen_status seen_recover_backup(struct seen_users *u, const char *dir,
                                 seen_store_report *r);
 

@@ -114,7 +114,7 @@ static void destroy(struct seen_local *l)
     seen_workers_free(l);
     seen_journal_close(l->journal);
     if (l->shelf) l->ops->close(l->shelf);
-    seen_io_close(l->lock_fd);
+    seen_io_release(l->lock_fd);
     for (size_t i = 0; i < SEEN_SHARDS; i++) {
         seen_table_free(&l->shards[i].active);
         seen_table_free(&l->shards[i].frozen);
@@ -483,11 +483,17 @@ static seen_status open_to_write(struct seen_local *l,
  *                                         will make it part of the shelf
  *     asked for the tail                  the shelf and the journal, always
  *
- * Writers come and die while a reader is open, so one that did not ask for the
- * tail thinks again before it looks, if the last time was more than a second ago
- * (seen_recover_look). A new writer makes what it finds in the journal part of
- * the shelf, but not at once: a reader keeps what it has read until then, and
- * never knows less than before.
+ * Writers come and die while a reader is open, so one that has read no journal
+ * thinks again before it looks, if the last time was more than a second ago
+ * (seen_recover_look).
+ *
+ * What was read of a journal, the tail, goes with the transaction that the shelf was
+ * at, and with no other. A reader does not keep that alive between calls: LMDB could
+ * use no page again that was freed since, and data.mdb would grow; and a reader
+ * without lock.mdb would keep writers out. It looks whether the shelf is still
+ * there, and if it has moved on, shelf and journal are read again. A new writer makes
+ * what it finds in the journal part of the shelf, but not at once: until then a
+ * reader reads that journal, too, and never knows less than before (tail_end).
  */
 
 /* The lock is the writer's as long as it lives, and the kernel's to take away.
@@ -506,23 +512,34 @@ static seen_status writer_lives(const struct seen_local *l, bool *lives)
     return *lives ? SEEN_OK : status;
 }
 
-/* The shelf as it was when the journal was read. SEEN_BUSY: there was a
- * checkpoint in between. */
+/* What the shelf holds from here on, the view being awake, and the journal. */
+static seen_status replay_on(struct seen_local *l, void *view,
+                             seen_store_report *r)
+{
+    struct seen_meta now;
+    seen_status status = l->ops->told(view, &now, r);
+    if (status != SEEN_OK) return status;
+    if (now.epoch != l->meta.epoch || now.sequence != l->meta.sequence)
+        return seen_report(r, SEEN_BUSY, "checkpoints come too fast");
+    l->tail_at = l->ops->sees(view);
+    return replay(l, &l->tail_end, r);
+}
+
+/* SEEN_BUSY: there was a checkpoint in between. */
 static seen_status read_tail(struct seen_local *l, seen_store_report *r)
 {
     seen_status status;
-    struct seen_meta after;
     l->one_view = true;
     struct seen_worker *w = seen_worker_take(l, &status);
     if (!w) return status;
-    status = l->ops->wake(w->view);
-    if (status == SEEN_OK) l->ops->hold(w->view);
+    void *view = w->view; /* of the only worker, which is here to stay */
+    status = l->ops->wake(view);
+    if (status == SEEN_OK) l->ops->hold(view);
     seen_worker_return(l, w);
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, r);
-    if (status == SEEN_OK &&
-        (after.epoch != l->meta.epoch || after.sequence != l->meta.sequence))
-        return seen_report(r, SEEN_BUSY, "checkpoints come too fast");
-    return status == SEEN_OK ? replay(l, &l->tail_end, r) : status;
+    if (status != SEEN_OK) return status;
+    status = replay_on(l, view, r);
+    l->ops->sleep(view);
+    return status;
 }
 
 static void forget_tail(struct seen_local *l)
@@ -544,7 +561,8 @@ static seen_status choose_once(struct seen_local *l, seen_store_report *r)
     if (!l->options.tail && !l->meta.journaled) return SEEN_OK;
     if (!l->options.tail) status = writer_lives(l, &lives);
     if (status == SEEN_IO) seen_report_io(r, "seen.lock");
-    return status == SEEN_OK && !lives ? read_tail(l, r) : status;
+    bool known = l->meta.sequence >= l->tail_end; /* no less than before */
+    return status == SEEN_OK && !(lives && known) ? read_tail(l, r) : status;
 }
 
 /* A writer may drop segments, or write one, while they are read: what looks like
@@ -558,6 +576,8 @@ static seen_status choose_sight(struct seen_local *l, seen_store_report *r)
         if (status != SEEN_CORRUPT && status != SEEN_BUSY) break;
     }
     if (status != SEEN_OK) forget_tail(l);
+    atomic_store(&l->blind, status != SEEN_OK);
+    l->choices++;
     atomic_store(&l->looked, seen_os->ticks());
     return status;
 }
@@ -574,21 +594,16 @@ static seen_status open_to_read(struct seen_local *l,
     return status == SEEN_OK ? choose_sight(l, r) : status;
 }
 
-/* Has the world changed since the last choice, and for the better? */
+/* Has the world changed since the last choice? With a tail, each call looks. */
 static seen_status must_choose(struct seen_local *l, bool *must)
 {
     struct seen_meta now, was = l->chosen;
     bool lives = false;
+    if (l->one_view) return SEEN_OK;
     seen_status status = l->ops->meta(l->shelf, &now, NULL);
     if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
     if (status != SEEN_OK) return status;
-    bool moved = now.epoch != was.epoch || now.sequence != was.sequence ||
-                 now.journaled != was.journaled;
-    if (!l->one_view)
-        *must =
-            (now.journaled && !lives) || !same_policy(&now.policy, &was.policy);
-    else
-        *must = moved && (!lives || now.sequence >= l->tail_end);
+    *must = (now.journaled && !lives) || !same_policy(&now.policy, &was.policy);
     return SEEN_OK;
 }
 
@@ -606,19 +621,26 @@ static void look(struct seen_local *l)
     pthread_mutex_unlock(&l->turn);
 }
 
+/* Unless another thread has, since. */
+static seen_status choose_alone(struct seen_local *l, uint64_t choice)
+{
+    seen_status status = SEEN_OK;
+    pthread_mutex_lock(&l->turn);
+    pthread_rwlock_wrlock(&l->sight);
+    if (l->choices == choice) status = choose_sight(l, NULL);
+    pthread_rwlock_unlock(&l->sight);
+    pthread_mutex_unlock(&l->turn);
+    return status;
+}
+
 static seen_status think_again(struct seen_local *l)
 {
     bool must = false;
     look(l);
     seen_status status = must_choose(l, &must);
+    uint64_t choice = l->choices;
     seen_recover_looked(l);
-    if (status != SEEN_OK || !must) return status;
-    pthread_mutex_lock(&l->turn);
-    pthread_rwlock_wrlock(&l->sight);
-    status = choose_sight(l, NULL);
-    pthread_rwlock_unlock(&l->sight);
-    pthread_mutex_unlock(&l->turn);
-    return status;
+    return status == SEEN_OK && must ? choose_alone(l, choice) : status;
 }
 
 /* A journal that cannot be read concerns all users; SEEN_CORRUPT would be about
@@ -634,13 +656,18 @@ static seen_status cannot_see(struct seen_local *l, seen_status status)
 seen_status seen_recover_look(struct seen_local *l)
 {
     if (l->head.writable || !l->shelf) return SEEN_OK;
-    if (!l->options.tail && is_time_to_think(l)) {
+    if (is_time_to_think(l)) {
         seen_status status = think_again(l);
         if (status != SEEN_OK) return cannot_see(l, status);
-        atomic_store(&l->blind, false);
     }
     look(l);
     return SEEN_OK;
+}
+
+seen_status seen_recover_again(struct seen_local *l, uint64_t choice)
+{
+    seen_status status = choose_alone(l, choice);
+    return status == SEEN_OK ? status : cannot_see(l, status);
 }
 
 void seen_recover_looked(struct seen_local *l)
@@ -709,6 +736,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
     }
     if (r) r->created = true;
     l->head.holds = seen_policy_holds(&l->meta.policy);
+    l->head.copied = true;
     *u = &l->head;
     return SEEN_OK;
 }
@@ -730,6 +758,27 @@ seen_status seen_recover_close(struct seen_users *u)
     }
     destroy(l);
     return status;
+}
+
+/* In a child that was forked, see home.h: no checkpoint, no thread to wait for, no
+ * lock that is waited for, and neither journal nor shelf are touched. */
+void seen_recover_abandon(struct seen_users *u)
+{
+    struct seen_local *l = (struct seen_local *)u;
+    bool still = pthread_rwlock_trywrlock(&l->sight) == 0; /* of readers */
+    if (l->shelf) l->ops->disown(l->shelf);
+    if (still && pthread_mutex_trylock(&l->pool) == 0) seen_workers_free(l);
+    if (pthread_mutex_trylock(&l->log) == 0) seen_journal_abandon(l->journal);
+    for (size_t i = 0; still && i < SEEN_SHARDS; i++) {
+        if (pthread_mutex_trylock(&l->shards[i].lock) != 0) continue;
+        seen_table_free(&l->shards[i].active);
+        seen_table_free(&l->shards[i].frozen);
+    }
+    if (l->shelf) l->ops->close(l->shelf);
+    seen_io_close(l->lock_fd);
+    free(l->dir);
+    free(l->journal_path);
+    free(l);
 }
 
 /* ---- Backup ------------------------------------------------------------- */

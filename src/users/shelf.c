@@ -5,7 +5,8 @@
  *     data.mdb            the same file, renamed; its name is on disk
  *
  * The journal comes later. So whatever the power does, data.mdb is whole if it is
- * there, and a journal that holds anything is never there without it.
+ * there, and a journal that holds anything is never there without it. An empty one
+ * is not what we have left of a file, but what a copy has.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -73,10 +74,10 @@ seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r)
     *made = true; /* if in doubt: it will not be made again over another */
     int len = snprintf(data, sizeof data, "%s/data.mdb", dir);
     if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
-    if (seen_os->stat(data, &st) != 0 && errno != ENOENT)
-        return seen_report_io(r, "data.mdb");
-    *made = st.size > 0;
-    return SEEN_OK;
+    *made = seen_os->stat(data, &st) == 0;
+    if (*made || errno == ENOENT) return SEEN_OK;
+    *made = true;
+    return seen_report_io(r, "data.mdb");
 }
 
 bool seen_shelf_there(const char *dir)

@@ -31,6 +31,9 @@ struct seen_shelf_ops {
     seen_status (*open)(void **shelf, const char *dir, bool write,
                         seen_store_report *r);
     void (*close)(void *shelf);
+    /* In a child that was forked: from now on view_free() and close() free memory
+     * and leave the file alone. Nothing else is called any more. */
+    void (*disown)(void *shelf);
 
     /* SEEN_ABSENT: new, no transaction has been committed. */
     seen_status (*meta)(void *shelf, struct seen_meta *out,
@@ -44,8 +47,11 @@ struct seen_shelf_ops {
     void (*sleep)(void *view);
     /* The number of the transaction that it sees, awake. */
     uint64_t (*sees)(void *view);
-    /* The only view of its shelf stays awake from now on, for any thread. */
+    /* The only view of its shelf, awake, needs no lock any more until it sleeps. */
     void (*hold)(void *view);
+    /* As meta(), in the state that it sees. */
+    seen_status (*told)(void *view, struct seen_meta *out,
+                        seen_store_report *r);
     /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
      * sleeps. */
     seen_status (*get)(void *view, seen_key user, seen_record *record);
@@ -78,8 +84,7 @@ extern const struct seen_shelf_ops seen_shelf_lmdb;
 #endif
 
 /* Make DIR/data.mdb: `fill` writes a new file, which gets this name when it is on
- * disk; nothing is left if that fails. And: has it been made? An empty file is
- * what a crash has left of one. */
+ * disk; nothing is left if that fails. And: has it been made? */
 seen_status seen_shelf_make(const char *dir,
                             seen_status (*fill)(const char *path,
                                                 seen_store_report *r),

@@ -15,7 +15,15 @@
  * needed else.
  *
  * LMDB must not be opened twice in one process: closing one would release the
- * file locks of the other. Hence the list of what is open.
+ * file locks of the other. Hence the list of what is open. Nor may an environment
+ * be used after fork(): a child that ends a transaction, or closes it, would clear
+ * its parent's slots in lock.mdb, and pages that the parent reads would be
+ * overwritten. So a child leaves it as it is (disown): the map and two or three
+ * descriptors stay until it exits. It may open the store anew; the locks of that
+ * are safe because the descriptors of the old one are never closed.
+ *
+ * And LMDB must not be given a file that was cut short: it would read behind the
+ * end of the map's file, which is SIGBUS (check_data, pages.c).
  *
  * Both files are for nobody but their maker: data.mdb has the secret. Whoever
  * lets others read it says so with chmod, and what is made later is like it.
@@ -36,6 +44,7 @@
 #include "base/crc32c.h"
 #include "store/io.h"
 #include "store/report.h"
+#include "users/pages.h"
 
 #include <errno.h>
 #include <lmdb.h>
@@ -43,6 +52,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define MAP_WANTED ((size_t)1 << 40)
 #define MAP_LEAST  ((size_t)1 << 26)
@@ -56,14 +66,16 @@
 
 struct shelf {
     struct shelf *next; /* in the list of what is open */
+    uint64_t process;   /* that opened it */
     uint64_t device, inode;
+    bool disowned; /* we are another one */
     MDB_env *env;
     MDB_dbi users, store;
     MDB_txn *txn; /* the one that is being made */
     size_t map;
     bool limited; /* the map may have to grow: */
     pthread_rwlock_t growing;
-    atomic_uint held; /* views that stay awake without the lock */
+    atomic_uint held; /* views that are awake without the lock */
 
     bool lockless;                     /* no lock.mdb: */
     pthread_mutex_t gate;              /* for the rest */
@@ -136,6 +148,14 @@ static const char *problem(void *shelf)
 
 /* ---- Opening ------------------------------------------------------------ */
 
+/* LMDB 0.9.24 leaves the descriptor of data.mdb, which has the secret, to programs
+ * that are started. If that cannot be helped, it is as it was. */
+static void hide(struct shelf *s)
+{
+    mdb_filehandle_t fd;
+    if (mdb_env_get_fd(s->env, &fd) == 0) (void)seen_os->cloexec(fd);
+}
+
 static int open_env(struct shelf *s, const char *dir, bool write)
 {
     unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY) |
@@ -153,6 +173,7 @@ static int open_env(struct shelf *s, const char *dir, bool write)
         s->env = NULL;
     }
     s->limited = s->map < MAP_WANTED;
+    if (!rc) hide(s);
     return rc;
 }
 
@@ -171,36 +192,77 @@ static int open_databases(struct shelf *s, bool write)
     return rc;
 }
 
+/*
+ * The list is whole between any two stores into it, so a child that was forked in
+ * the middle of a change can use it. A mutex could not be had any more if another
+ * thread held it then; this lock says which process holds it, and one of another
+ * process is nobody's.
+ */
 static struct shelf *open_shelves;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint_fast64_t open_lock; /* a process, or 0 */
+
+static void lock_list(uint64_t us)
+{
+    uint64_t holder = 0;
+    while (!atomic_compare_exchange_weak(&open_lock, &holder, us))
+        if (holder == us) {
+            nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+            holder = 0;
+        }
+}
+
+static void unlock_list(void)
+{
+    atomic_store(&open_lock, 0);
+}
 
 static bool enlist(struct shelf *s)
 {
     bool twice = false;
-    pthread_mutex_lock(&open_lock);
+    s->process = seen_os->process();
+    lock_list(s->process);
     for (struct shelf *o = open_shelves; o; o = o->next)
-        twice |= o->device == s->device && o->inode == s->inode;
+        twice |= o->device == s->device && o->inode == s->inode &&
+                 o->process == s->process;
     if (!twice) {
         s->next = open_shelves;
         open_shelves = s;
     }
-    pthread_mutex_unlock(&open_lock);
+    unlock_list();
     return !twice;
 }
 
 static void strike_off(struct shelf *s)
 {
-    pthread_mutex_lock(&open_lock);
+    lock_list(seen_os->process());
     struct shelf **o = &open_shelves;
     while (*o && *o != s)
         o = &(*o)->next;
     if (*o) *o = s->next;
-    pthread_mutex_unlock(&open_lock);
+    unlock_list();
+}
+
+static void disown(void *shelf)
+{
+    ((struct shelf *)shelf)->disowned = true;
+}
+
+/* Locks may be held by threads that are not here. */
+static void close_disowned(struct shelf *s)
+{
+    strike_off(s);
+    if (pthread_mutex_trylock(&s->gate) != 0) return;
+    seen_io_close(s->writers_lock);
+    seen_release(&system_memory, s, sizeof *s);
 }
 
 static void shelf_close(void *shelf)
 {
     struct shelf *s = shelf;
+    if (s->disowned) {
+        close_disowned(s);
+        return;
+    }
     if (s->env) mdb_env_close(s->env);
     strike_off(s);
     seen_io_close(s->writers_lock);
@@ -233,7 +295,8 @@ static seen_status fill_new(const char *path, seen_store_report *r)
     return reported(rc, r);
 }
 
-/* May this user do it? LMDB would say only that it may not. */
+/* May this user do it? LMDB would say only that it may not. Is all of it there?
+ * LMDB would not ask. */
 static seen_status check_data(const char *file, bool write,
                               seen_store_report *r)
 {
@@ -241,8 +304,31 @@ static seen_status check_data(const char *file, bool write,
     if (fd < 0 && errno != ENOENT)
         return seen_report(r, SEEN_IO, "%s data.mdb: %s",
                            write ? "write" : "read", strerror(errno));
+    seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, r);
     seen_io_close(fd);
-    return SEEN_OK;
+    return status;
+}
+
+/*
+ * As long as it says. What a transaction took from the end of the file and did not
+ * use is never written, and of a file that is too short all pages must be looked for
+ * when it is opened (pages.c). If this fails, the transaction is there all the same;
+ * whoever made it is told, as a disk that cannot do this is not to be trusted.
+ */
+static int keep_length(struct shelf *s)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    mdb_filehandle_t fd;
+    struct seen_stat st;
+    int rc = mdb_env_info(s->env, &info);
+    if (!rc) rc = mdb_env_stat(s->env, &stat);
+    if (!rc) rc = mdb_env_get_fd(s->env, &fd);
+    if (rc) return rc;
+    if (seen_os->fstat(fd, &st) != 0) return errno;
+    uint64_t size = (uint64_t)(info.me_last_pgno + 1) * stat.ms_psize;
+    if (st.size >= size || seen_io_truncate(fd, size) == SEEN_OK) return 0;
+    return errno;
 }
 
 /* Blocks for all of lock.mdb, which others may have in use: only what is new is
@@ -353,6 +439,7 @@ static seen_status open_files(struct shelf *s, const char *dir, bool write,
     bool inside = rc == 0;
     if (!rc) rc = open_env(s, dir, write);
     if (!rc) rc = open_databases(s, write);
+    if (!rc && write) rc = keep_length(s);
     if (inside) leave(s);
     if (!rc) return SEEN_OK;
     status = reported(real_reason(s, rc), r);
@@ -443,22 +530,27 @@ static void end_read(struct shelf *s, MDB_txn *txn)
 
 static const MDB_val meta_key = {5, "store"};
 
+static seen_status get_meta(const struct shelf *s, MDB_txn *txn,
+                            struct seen_meta *out, seen_store_report *r)
+{
+    MDB_val key = meta_key, value;
+    seen_status status = reported(mdb_get(txn, s->store, &key, &value), r);
+    if (status != SEEN_OK) return status;
+    status = seen_meta_get(value.mv_data, value.mv_size, out);
+    if (status != SEEN_OK)
+        seen_report(r, status, "what the store says about itself: %s",
+                    seen_strerror(status));
+    return status;
+}
+
 static seen_status meta(void *shelf, struct seen_meta *out,
                         seen_store_report *r)
 {
     struct shelf *s = shelf;
     MDB_txn *txn = NULL;
-    MDB_val key = meta_key, value;
     int rc = begin_read(s, &txn);
     if (rc) return reported(rc, r);
-    rc = mdb_get(txn, s->store, &key, &value);
-    seen_status status = reported(rc, r);
-    if (status == SEEN_OK) {
-        status = seen_meta_get(value.mv_data, value.mv_size, out);
-        if (status != SEEN_OK)
-            seen_report(r, status, "what the store says about itself: %s",
-                        seen_strerror(status));
-    }
+    seen_status status = get_meta(s, txn, out, r);
     end_read(s, txn);
     return status;
 }
@@ -488,7 +580,8 @@ static void view_sleep(void *view)
     v->held = false;
 }
 
-/* Nobody will want to let the map grow; and the lock belongs to this thread. */
+/* A reader with a tail looks into its tables while it is awake, and others wake
+ * while they do: with the lock that would be two orders. */
 static void view_hold(void *view)
 {
     struct view *v = view;
@@ -501,8 +594,10 @@ static void view_free(void *view)
 {
     struct view *v = view;
     if (!v) return;
-    view_sleep(v);
-    if (v->txn) mdb_txn_abort(v->txn);
+    if (!v->shelf->disowned) {
+        view_sleep(v);
+        if (v->txn) mdb_txn_abort(v->txn);
+    }
     seen_release(&system_memory, v, sizeof *v);
 }
 
@@ -513,6 +608,13 @@ static seen_status view_wake(void *view)
     int rc = begin_read(v->shelf, &v->txn);
     v->awake = rc == 0;
     return status_of(rc);
+}
+
+static seen_status view_told(void *view, struct seen_meta *out,
+                             seen_store_report *r)
+{
+    const struct view *v = view;
+    return get_meta(v->shelf, v->txn, out, r);
 }
 
 static uint64_t view_sees(void *view)
@@ -624,6 +726,7 @@ static seen_status commit(void *shelf, const struct seen_meta *m)
     }
     rc = mdb_txn_commit(s->txn);
     s->txn = NULL;
+    if (!rc) rc = keep_length(s);
     return noted(s, rc);
 }
 
@@ -680,6 +783,7 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
+    .disown = disown,
     .meta = meta,
     .view_new = view_new,
     .view_free = view_free,
@@ -687,6 +791,7 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .sleep = view_sleep,
     .sees = view_sees,
     .hold = view_hold,
+    .told = view_told,
     .get = view_get,
     .each = view_each,
     .begin = begin,

@@ -69,6 +69,7 @@ seen_status seen_users_open_kind(seen_users **u,
     } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
     if (status == SEEN_OK) {
         (*u)->writable = options->mode != SEEN_STORE_READ;
+        if (!(*u)->copied) seen_home_settle(&(*u)->home);
         snprintf((*u)->too_many, sizeof(*u)->too_many,
                  "a take of more than %llu items, which is all that the policy "
                  "holds of a user",
@@ -98,11 +99,15 @@ seen_status seen_users_open(seen_users **u, const char *where,
 
 seen_status seen_users_close(seen_users *u)
 {
-    return u ? u->ops->close(u) : SEEN_OK;
+    if (!u) return SEEN_OK;
+    if (!u->ops->abandon || !seen_home_left(&u->home)) return u->ops->close(u);
+    u->ops->abandon(u);
+    return SEEN_OK;
 }
 
 const char *seen_users_problem(const seen_users *u)
 {
+    if (seen_home_left(&u->home)) return u->home.sentence;
     const char *problem = u->ops->problem(u);
     return !*problem && u->refused ? u->too_many : problem;
 }
@@ -122,15 +127,25 @@ static bool is_user(seen_key user)
     return user.data && user.len > 0 && user.len <= SEEN_USER_MOST;
 }
 
+static bool is_request(seen_key user, const seen_key *items, size_t n)
+{
+    return is_user(user) && (items || !n);
+}
+
+static bool is_ours(const seen_users *u)
+{
+    return u && !seen_home_left(&u->home);
+}
+
 static seen_status may_ask(const seen_users *u, seen_key user,
                            const seen_key *items, size_t n)
 {
-    return u && is_user(user) && (items || !n) ? SEEN_OK : SEEN_INVALID;
+    return is_ours(u) && is_request(user, items, n) ? SEEN_OK : SEEN_INVALID;
 }
 
 static seen_status may_change(const seen_users *u)
 {
-    if (!u) return SEEN_INVALID;
+    if (!is_ours(u)) return SEEN_INVALID;
     return u->writable ? SEEN_OK : SEEN_UNSUPPORTED;
 }
 
@@ -194,7 +209,7 @@ seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
                               const seen_key *items, size_t n)
 {
     seen_status status = may_change(u);
-    if (status == SEEN_OK) status = may_ask(u, user, items, n);
+    if (status == SEEN_OK && !is_request(user, items, n)) status = SEEN_INVALID;
     return status == SEEN_OK ? store_of(u)->forget(u, user, now, items, n)
                              : status;
 }
@@ -204,7 +219,7 @@ seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
 {
     seen_status status = may_change(u);
     bool was = false;
-    if (status == SEEN_OK) status = may_ask(u, user, NULL, 0);
+    if (status == SEEN_OK && !is_user(user)) status = SEEN_INVALID;
     if (status == SEEN_OK)
         status = store_of(u)->forget_user(u, user, now, &was);
     if (status == SEEN_OK && known) *known = was;
@@ -250,9 +265,13 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n)
 {
     seen_status status = may_change(u);
-    if (status != SEEN_OK || (n && !r)) return status ? status : SEEN_INVALID;
+    if (n && !r) return status ? status : SEEN_INVALID;
+    for (size_t i = 0; i < n; i++)
+        r[i].status = status;
+    if (status != SEEN_OK) return status;
     for (size_t i = 0; i < n; i++) {
-        r[i].status = may_ask(u, r[i].user, r[i].items, r[i].n);
+        if (!is_request(r[i].user, r[i].items, r[i].n))
+            r[i].status = SEEN_INVALID;
         if (r[i].status == SEEN_OK && kind == SEEN_USERS_TAKE)
             r[i].status =
                 may_take(u, r[i].count < r[i].n ? r[i].count : r[i].n);
@@ -283,12 +302,13 @@ seen_status seen_users_each(seen_users *u, uint64_t now,
                                          const seen_users_entry *entry),
                             void *ctx)
 {
-    return u && each ? store_of(u)->each(u, now, each, ctx) : SEEN_INVALID;
+    return is_ours(u) && each ? store_of(u)->each(u, now, each, ctx)
+                              : SEEN_INVALID;
 }
 
 seen_status seen_users_sync(seen_users *u)
 {
-    if (!u) return SEEN_INVALID;
+    if (!is_ours(u)) return SEEN_INVALID;
     return u->writable ? store_of(u)->sync(u) : SEEN_OK;
 }
 
@@ -306,6 +326,8 @@ seen_status seen_users_backup(seen_users *u, const char *dir,
 {
     seen_report_begin(r);
     if (!u || !dir) return SEEN_INVALID;
+    if (!is_ours(u))
+        return seen_report(r, SEEN_INVALID, "%s", u->home.sentence);
     seen_status status = store_of(u)->backup(u, dir, r);
     if (status != SEEN_OK) seen_report(r, status, "%s", seen_strerror(status));
     return status;
@@ -313,5 +335,5 @@ seen_status seen_users_backup(seen_users *u, const char *dir,
 
 seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats)
 {
-    return u && stats ? store_of(u)->stats(u, stats) : SEEN_INVALID;
+    return is_ours(u) && stats ? store_of(u)->stats(u, stats) : SEEN_INVALID;
 }

@@ -8,6 +8,7 @@
 #include "seen_users.h"
 
 #include "base/base.h"
+#include "store/home.h"
 
 #include <stdatomic.h>
 
@@ -16,9 +17,12 @@ enum seen_users_change {
     SEEN_USERS_TAKE
 };
 
-/* Arguments have been checked: names, pointers, the right to change. */
+/* Arguments have been checked: names, pointers, the right to change, and that this
+ * is the process that opened it. */
 struct seen_users_ops {
     seen_status (*close)(struct seen_users *u);
+    /* Close in a child that was forked (home.h); NULL: `close` will do. */
+    void (*abandon)(struct seen_users *u);
     const char *(*problem)(const struct seen_users *u);
 
     /* seen[i]: may have been shown; `repeats`: or has come before. */
@@ -54,7 +58,9 @@ SEEN_PRIVATE void seen_users_refuse(seen_users_request *r, size_t n,
 
 struct seen_users {
     const struct seen_users_ops *ops;
+    struct seen_home home;
     bool writable;
+    bool copied;        /* by fork(), all of it: any process may use it */
     uint64_t holds;     /* seen_policy_holds(); 0: a server knows */
     char too_many[128]; /* why a take was refused, for seen_users_problem() */
     atomic_bool refused;

@@ -105,6 +105,7 @@ mv own.conf elsewhere.conf
 run "$seen" server --port "$port" --dir gone; expect_failure "can't open config file '$PWD/own.conf': No such file"
 up --dir gone --config elsewhere.conf # and again with it
 down
+mv elsewhere.conf own.conf
 for line in 'requirepass "the word" more' 'requirepas "the word"' 'user ann "the word'; do
   printf '%s\n' "$line" >bad.conf; chmod 600 bad.conf
   run "$seen" server --port "$port" --dir never --config bad.conf; expect_failure "at line 1"

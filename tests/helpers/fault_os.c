@@ -144,6 +144,21 @@ static int os_lock_shared(int fd)
     return allowed("lock_shared", NULL) ? real->lock_shared(fd) : -1;
 }
 
+static int os_cloexec(int fd)
+{
+    return allowed("cloexec", NULL) ? real->cloexec(fd) : -1;
+}
+
+static int os_unlock(int fd)
+{
+    return allowed("unlock", NULL) ? real->unlock(fd) : -1;
+}
+
+static uint64_t os_process(void)
+{
+    return real->process();
+}
+
 static uint32_t os_user(void)
 {
     return real->user();
@@ -179,6 +194,7 @@ static const struct seen_os faulty = {
     .get_random = os_get_random,
     .open = os_open,
     .close = os_close,
+    .cloexec = os_cloexec,
     .resolve = os_resolve,
     .stat = os_stat,
     .fstat = os_fstat,
@@ -199,6 +215,8 @@ static const struct seen_os faulty = {
     .rmdir = os_rmdir,
     .lock = os_lock,
     .lock_shared = os_lock_shared,
+    .unlock = os_unlock,
+    .process = os_process,
     .user = os_user,
     .clock = test_clock,
     .ticks = test_ticks,

@@ -540,6 +540,23 @@ static int os_lock_shared(int fd)
     return h->file->locked_by >= 0 ? refuse(EWOULDBLOCK) : 0;
 }
 
+static int os_cloexec(int fd)
+{
+    int error = enter("cloexec", NULL);
+    (void)handle("cloexec", fd);
+    return error ? refuse(error) : 0;
+}
+
+static int os_unlock(int fd)
+{
+    int error = enter("unlock", NULL);
+    const struct handle *h = handle("unlock", fd);
+    if (error) return refuse(error);
+    if (h->dir) misuse("unlock", "directories are not simulated");
+    if (h->file->locked_by == fd) h->file->locked_by = -1;
+    return 0;
+}
+
 /* ---- Mappings ----------------------------------------------------------- */
 
 static void *os_map(int fd, size_t len, enum seen_map_mode mode)
@@ -713,10 +730,16 @@ static uint32_t os_user(void) /* everything is its */
     return 0;
 }
 
+static uint64_t os_process(void) /* nobody forks here */
+{
+    return 1;
+}
+
 static const struct seen_os simulated = {
     .get_random = os_get_random,
     .open = os_open,
     .close = os_close,
+    .cloexec = os_cloexec,
     .resolve = os_resolve,
     .stat = os_stat,
     .fstat = os_fstat,
@@ -737,6 +760,8 @@ static const struct seen_os simulated = {
     .rmdir = os_rmdir,
     .lock = os_lock,
     .lock_shared = os_lock_shared,
+    .unlock = os_unlock,
+    .process = os_process,
     .user = os_user,
     .clock = test_clock,
     .ticks = test_ticks,

@@ -40,7 +40,6 @@ struct sim_shelf {
 struct view {
     struct sim_shelf *shelf;
     struct version *version; /* NULL: asleep */
-    bool held;
     struct lent {
         struct lent *next;
         size_t len;
@@ -295,9 +294,17 @@ static uint64_t view_sees(void *view)
 
 static void view_hold(void *view)
 {
-    struct view *v = view;
+    assert_non_null(((struct view *)view)->version);
+}
+
+static seen_status view_told(void *view, struct seen_meta *out,
+                             seen_store_report *r)
+{
+    const struct view *v = view;
+    (void)r;
     assert_non_null(v->version);
-    v->held = true;
+    if (!v->version->has_meta) return SEEN_ABSENT;
+    return seen_meta_get(v->version->meta, sizeof v->version->meta, out);
 }
 
 static seen_status view_get(void *view, seen_key user, seen_record *record)
@@ -426,6 +433,11 @@ static seen_status copy(void *shelf, const char *dir)
     return SEEN_UNSUPPORTED;
 }
 
+static void disown(void *shelf)
+{
+    (void)shelf; /* nobody forks here */
+}
+
 static const char *problem(void *shelf)
 {
     const struct sim_shelf *s = shelf;
@@ -436,6 +448,7 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .there = seen_shelf_there,
     .open = shelf_open,
     .close = shelf_close,
+    .disown = disown,
     .meta = meta,
     .view_new = view_new,
     .view_free = view_free,
@@ -443,6 +456,7 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .sleep = view_sleep,
     .sees = view_sees,
     .hold = view_hold,
+    .told = view_told,
     .get = view_get,
     .each = view_each,
     .begin = begin,

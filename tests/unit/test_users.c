@@ -12,7 +12,9 @@
 #include "helpers/clock.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
+#include "store/os.h"
 
+#include <errno.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -851,6 +853,85 @@ static void readers_keep_no_writer_out(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Nor one that has read a dead writer's journal, and may not write lock.mdb. */
+static const struct seen_os *real_os;
+
+static int open_but_locks(const char *path, int flags, mode_t mode)
+{
+    size_t len = strlen(path), end = strlen("/lock.mdb");
+    if (len < end || strcmp(path + len - end, "/lock.mdb") != 0)
+        return real_os->open(path, flags, mode);
+    errno = EACCES;
+    return -1;
+}
+
+static void mark_as_another_user(const char *dir)
+{
+    seen_os = real_os;
+    seen_users *u;
+    seen_key c = text("c");
+    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    if (seen_users_open(&u, dir, &o, NULL) ||
+        seen_users_mark(u, text("user"), 1000, &c, 1, NULL))
+        _exit(1);
+}
+
+static void readers_without_locks_keep_no_writer_out(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    test_clock_install();
+    in_child(mark_and_die, dir);
+    static struct seen_os ours;
+    ours = *seen_os;
+    real_os = seen_os;
+    ours.open = open_but_locks;
+    seen_os = &ours;
+    seen_users *u = open_store(dir, (seen_users_options){0});
+    assert_true(shown(u, "user", "b"));
+    in_child(mark_as_another_user, dir);
+    test_pass(1000);
+    assert_true(shown(u, "user", "b"));
+    assert_true(shown(u, "user", "c"));
+    seen_users_close(u);
+    seen_os = real_os;
+    test_clock_remove();
+}
+
+static long size_of_data(const char *dir)
+{
+    char path[600];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/data.mdb", dir);
+    assert_int_equal(stat(path, &st), 0);
+    return (long)st.st_size;
+}
+
+/* What a reader has looked at can be used again, while it does nothing. */
+static void readers_with_a_tail_let_pages_go(void **state)
+{
+    (void)state;
+    const char *dir = fresh_dir();
+    struct other writer = start(dir);
+    order(&writer, "oasb");
+    seen_users *u = open_store(dir, (seen_users_options){.tail = true});
+    assert_true(shown(u, "user", "b"));
+    for (int i = 0; i < 10; i++)
+        order(&writer, "as");
+    long before = size_of_data(dir);
+    for (int i = 0; i < 100; i++)
+        order(&writer, "as");
+    assert_true(size_of_data(dir) <= before + 20 * 4096);
+    assert_true(shown(u, "user", "a") && shown(u, "user", "b"));
+    assert_false(shown(u, "user", "c"));
+    order(&writer, "cs");
+    assert_true(shown(u, "user", "c")); /* a later checkpoint is followed */
+    order(&writer, "x");
+    assert_true(shown(u, "user", "a") && shown(u, "user", "c"));
+    seen_users_close(u);
+    finish_off(&writer);
+}
+
 static void readers_see_the_checkpoint_and_the_tail(void **state)
 {
     (void)state;
@@ -1045,13 +1126,6 @@ static void left_lock(const char *dir)
     put_file(dir, "seen.lock", "", 0);
 }
 
-static void left_empty_data(const char *dir)
-{
-    left_lock(dir);
-    put_file(dir, "data.mdb", "", 0);
-    put_file(dir, "lock.mdb", "", 0);
-}
-
 static void left_half_a_file_beside(const char *dir)
 {
     left_lock(dir);
@@ -1088,12 +1162,6 @@ static void left_blank_journal(const char *dir)
     put_file(dir, JOURNAL, bytes, sizeof bytes);
 }
 
-static void left_blank_journal_and_data(const char *dir)
-{
-    left_blank_journal(dir);
-    put_file(dir, "data.mdb", "", 0);
-}
-
 static void left_nothing(const char *dir)
 {
     (void)dir;
@@ -1105,10 +1173,8 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
 {
     (void)state;
     void (*left[])(const char *dir) = {
-        left_nothing,           left_lock,
-        left_empty_data,        left_half_a_file_beside,
-        left_data_without_meta, left_empty_journal,
-        left_blank_journal,     left_blank_journal_and_data,
+        left_nothing,           left_lock,          left_half_a_file_beside,
+        left_data_without_meta, left_empty_journal, left_blank_journal,
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         const char *dir = fresh_dir();
@@ -1521,6 +1587,8 @@ int main(void)
         cmocka_unit_test(readers_see_the_checkpoint_and_the_tail),
         cmocka_unit_test(readers_of_a_writer_that_dies),
         cmocka_unit_test(readers_keep_no_writer_out),
+        cmocka_unit_test(readers_without_locks_keep_no_writer_out),
+        cmocka_unit_test(readers_with_a_tail_let_pages_go),
         cmocka_unit_test(what_was_recovered_is_written),
         cmocka_unit_test(there_is_one_writer),
         cmocka_unit_test(what_is_no_store_is_called_by_its_name),
