@@ -52,9 +52,9 @@ static size_t read_text(int fd, char text[HEX + 2])
  * be a pipe. */
 static bool read_secret(void)
 {
-    static bool known;
+    static const char *known; /* its name: seen server has two */
     char text[HEX + 2];
-    if (known) return true;
+    if (known == wish.secret_file) return true;
     int fd = open(wish.secret_file, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return false;
     if (fd < 0) fail("%s: %s", wish.secret_file, strerror(errno));
@@ -66,7 +66,7 @@ static bool read_secret(void)
     else if (!(len == HEX || line) || !from_hex(text))
         fail("%s: is no secret: expected 16 bytes or 32 hex digits",
              wish.secret_file);
-    known = true;
+    known = wish.secret_file;
     return true;
 }
 
