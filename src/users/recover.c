@@ -213,13 +213,14 @@ static bool get_policy(const uint8_t *p, size_t len, seen_policy *out)
 
 struct redo {
     struct seen_local *l;
-    uint64_t items;
+    uint64_t items, bytes;
 };
 
 static seen_status redo_frame(void *ctx, const struct seen_frame *f)
 {
     struct redo *d = ctx;
     seen_policy policy;
+    d->bytes += f->len;
     if (f->type == SEEN_FRAME_POLICY)
         return get_policy(f->payload, f->len, &policy)
                    ? change_policy(d->l, &policy)
@@ -250,6 +251,7 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
         return seen_report(r, SEEN_CORRUPT,
                            "its journal was dropped meanwhile");
     *last = out.last;
+    if (l->options.mode == SEEN_STORE_READ) l->journaled = d.bytes;
     l->due = out.frames > 0; /* not to be replayed again */
     if (r) {
         r->recovered = l->meta.journaled;
@@ -545,6 +547,7 @@ static seen_status read_tail(struct seen_local *l, seen_store_report *r)
 static void forget_tail(struct seen_local *l)
 {
     l->one_view = false;
+    l->journaled = 0;
     seen_workers_free(l);
     for (size_t i = 0; i < SEEN_SHARDS; i++)
         seen_table_free(&l->shards[i].active);

@@ -112,6 +112,7 @@ done
 run "$seen" backup -q s copy; expect_code 0
 run bash -c "printf 'cleo\tpost\n' | '$seen' fresh copy"; expect_out ''
 expect_journal s # readers change nothing
+run "$seen" info --json s; expect; grep -qE '"journal_bytes": [1-9]' .out || wrong "the journal that is read counts"
 run "$seen" sweep -q s; expect_code 0; expect_closed s
 run bash -c "printf 'cleo\tpost\n' | '$seen' fresh s"; expect_out ''
 
