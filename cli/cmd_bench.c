@@ -28,7 +28,7 @@ static const struct option options[] = {
     {0, "key-bytes", "B", OPTION_COUNT, &opt.key_bytes,
      "length of a key (default 16)"},
     {0, "keyed", NULL, OPTION_FLAG, &opt.keyed,
-     "hash with a secret: for keys that an enemy chose"},
+     "hash with a secret: for keys that an attacker may choose"},
     {0, "plot", "FILE", OPTION_TEXT, &opt.plot, "draw it as SVG; - is stdout"},
     FORCE_ROW,
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the table as JSON"},

@@ -56,7 +56,7 @@ static const struct option options[] = {
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
      "write every line by itself, as soon as it is there"},
     {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
-     "hash with a random secret: for input that an enemy chose"},
+     "hash with a random secret: for input that an attacker may choose"},
     {0, "stats", NULL, OPTION_FLAG, &opt.stats,
      "say at the end what was done, on stderr"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,

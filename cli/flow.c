@@ -201,7 +201,7 @@ static void write_lines(const char *bytes, size_t len)
     }
 }
 
-/* Whoever comes first closes; who comes second has no business any more. */
+/* The first caller closes; later callers wait for the exit. */
 static void close_once(void)
 {
     static atomic_flag closing = ATOMIC_FLAG_INIT;

@@ -52,7 +52,7 @@ const struct option wish_options[] = {
      "bits of the filter, or the bound of a bitmap"},
     HASHES_ROW,
     {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
-     "hash with a secret: for keys that an enemy chose"},
+     "hash with a secret: for keys that an attacker may choose"},
     SECRET_ROW,
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };

@@ -136,8 +136,7 @@ typedef struct seen_allocator {
 /*
  * Zero every field you do not care about: zero means "the default".
  *
- * Give two of items, fpp and bits: from items and bits follows the rate, from
- * bits and fpp the capacity. Give hashes as well to insist on k. SEEN_SCALABLE
+ * Set any two of items, fpp and bits; the third is derived. Set hashes as well to insist on k. SEEN_SCALABLE
  * needs fpp alone; items is then what to begin with. SEEN_BITMAP needs bits, the
  * bound of its integers, and none of the others.
  */

@@ -32,7 +32,7 @@ typedef enum seen_block_form {
                                byte less */
 } seen_block_form;
 
-/* The most bytes that n keys take. 0: bits_per_key is nothing for this form: a
+/* The most bytes that n keys take. 0: bits_per_key is out of range for this form: a
  * whole number, 1 to 1000, for LevelDB's, where repeated keys count as others;
  * 3 to 48 for ours, where all that a block takes are bits_per_key for each
  * different key, but 9 bytes at least, as LevelDB's smallest. */

@@ -112,7 +112,7 @@ SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter);
 typedef struct seen_guard_stats {
     uint64_t asked;
     uint64_t passed;     /* maybe, listed, created */
-    uint64_t open;       /* asked without a filter, or a whole one */
+    uint64_t open;       /* asked while the filter was missing or incomplete */
     uint64_t absent;     /* rejected by the filter */
     uint64_t remembered; /* rejected as missed before */
     uint64_t missed;     /* passed, and the database did not have it */

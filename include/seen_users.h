@@ -122,7 +122,7 @@ SEEN_API seen_status seen_users_forget(seen_users *u, seen_key user,
 SEEN_API seen_status seen_users_forget_user(seen_users *u, seen_key user,
                                             uint64_t now, bool *known);
 
-/* SEEN_ABSENT: nothing about this user that has not aged out. */
+/* SEEN_ABSENT: no unexpired marks for this user. */
 SEEN_API seen_status seen_users_info_of(seen_users *u, seen_key user,
                                         uint64_t now, seen_exposure_info *info);
 /* The record itself; *len is written on SEEN_OK and on SEEN_SHORT. */

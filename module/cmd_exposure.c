@@ -442,9 +442,8 @@ static bool read_packed(RedisModuleCtx *ctx, struct request *q,
     seen_key ids = key_of(q->items[1]);
     if (!to_number(q->items[0], 1, 65536, &width) ||
         ids.len % (size_t)width != 0) {
-        RedisModule_ReplyWithError(ctx, "ERR the width of an id is 1 to 65536 "
-                                        "bytes, and the ids are so many times "
-                                        "that");
+        RedisModule_ReplyWithError(ctx, "ERR width must be 1 to 65536 and "
+                                        "must divide the length of the ids");
         return false;
     }
     *p = (struct packed){.bytes = ids.data,

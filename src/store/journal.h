@@ -94,10 +94,10 @@ uint64_t seen_journal_last(const seen_journal *j);  /* number appended last */
  * after the first was made and nothing was written to it. */
 seen_status seen_journal_blank(const char *path, bool *blank);
 
-/* Are there segments of a path, whosoever they are? */
+/* Are there segments of a path, whichever file they belong to? */
 seen_status seen_journal_there(const char *path, bool *there);
 
-/* Remove all segments of a path, whosoever they are. */
+/* Remove all segments of a path, whichever file they belong to. */
 seen_status seen_journal_remove(const char *path);
 
 #endif

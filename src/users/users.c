@@ -44,9 +44,9 @@ static const char *options_problem(const seen_users_options *o)
         if (o->reserved[i]) return "reserved options are zero";
     if (o->mode > SEEN_STORE_DURABLE) return "no such mode";
     if (o->create && o->mode == SEEN_STORE_READ)
-        return "who only reads creates nothing";
+        return "create requires a writable mode";
     if (o->tail && o->mode != SEEN_STORE_READ)
-        return "only readers ask for the tail";
+        return "tail requires SEEN_STORE_READ";
     return o->policy ? seen_policy_problem(o->policy) : NULL;
 }
 
