@@ -86,6 +86,23 @@ typedef enum seen_status {
 /* A short English sentence; static storage, never NULL. */
 SEEN_API const char *seen_strerror(seen_status status);
 
+/*
+ * What went wrong, for people and for programs. Every call that takes one
+ * writes it, whatever its status, and no other call touches it: it belongs to
+ * the caller, so any number of threads may fail at once. It needs no
+ * preparation; NULL: not wanted. Calls without one say all with their status.
+ */
+typedef struct seen_error {
+    seen_status status; /* what the call returned */
+    int os_errno;       /* of the system call that failed; 0: none did */
+    const char *field;  /* the field or argument at fault: "fpp", "path";
+                           static storage; NULL: no single one */
+    char text[464];     /* a sentence without a full stop: what was wrong and
+                           what is expected. "" on SEEN_OK, or a warning where
+                           the call says so */
+    uint64_t reserved[4];
+} seen_error;
+
 /* ---- Plan: from what you want to what it costs -------------------------- */
 
 typedef enum seen_kind {

@@ -1,0 +1,67 @@
+/* error.c - see error.h. The one file left of store/ that formats text and knows
+ * errno: sentences have numbers in them. */
+#define _POSIX_C_SOURCE 200809L
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void seen_error_begin(seen_error *e)
+{
+    if (e) *e = (seen_error){0};
+}
+
+static void write_sentence(seen_error *e, const char *field, const char *format,
+                           va_list args)
+{
+    int before = errno;
+    e->field = field;
+    vsnprintf(e->text, sizeof e->text, format, args);
+    errno = before;
+}
+
+seen_status seen_fail(seen_error *e, seen_status status, const char *field,
+                      const char *format, ...)
+{
+    if (!e || e->status != SEEN_OK) return status;
+    va_list args;
+    va_start(args, format);
+    write_sentence(e, field, format, args);
+    va_end(args);
+    e->status = status;
+    return status;
+}
+
+void seen_warn(seen_error *e, const char *field, const char *format, ...)
+{
+    if (!e || e->text[0]) return;
+    va_list args;
+    va_start(args, format);
+    write_sentence(e, field, format, args);
+    va_end(args);
+}
+
+seen_status seen_fail_io(seen_error *e, const char *field, const char *what)
+{
+    int number = errno;
+    char why[128];
+    if (!e || e->status != SEEN_OK) return SEEN_IO;
+    if (strerror_r(number, why, sizeof why) != 0)
+        snprintf(why, sizeof why, "error %d", number);
+    seen_fail(e, SEEN_IO, field, "%s: %s", what, why);
+    e->os_errno = number;
+    errno = number;
+    return SEEN_IO;
+}
+
+seen_status seen_error_end(seen_error *e, seen_status status)
+{
+    if (!e) return status;
+    if (status != SEEN_OK && e->status == SEEN_OK)
+        seen_fail(e, status, NULL, "%s", seen_strerror(status));
+    if (status == SEEN_OK && e->status != SEEN_OK) seen_error_begin(e);
+    e->status = status;
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * error.h - how a call fills the seen_error of its caller.
+ *
+ * A public call begins with seen_error_begin() and ends with seen_error_end().
+ * In between, whoever finds something wrong says so once:
+ *
+ *     return seen_fail(error, SEEN_INVALID, "fpp",
+ *                      "fpp %g: expected above 0 and below 1", spec->fpp);
+ *
+ * The first sentence stays: what fails while cleaning up is a consequence. An
+ * error may be NULL everywhere; errno is left as it was.
+ */
+#ifndef SEEN_ERROR_H
+#define SEEN_ERROR_H
+
+#include "seen.h"
+
+#include "base/base.h"
+
+SEEN_PRIVATE void seen_error_begin(seen_error *e);
+
+/* Gives back the status. A failure that nobody explained gets the sentence of
+ * its status. */
+SEEN_PRIVATE seen_status seen_error_end(seen_error *e, seen_status status);
+
+/* Give back the status. `field` is static, or NULL. */
+SEEN_PRIVATE __attribute__((format(printf, 4, 5))) seen_status
+seen_fail(seen_error *e, seen_status status, const char *field,
+          const char *format, ...);
+
+/* SEEN_IO: a system call failed with errno. "what: No space left on device". */
+SEEN_PRIVATE seen_status seen_fail_io(seen_error *e, const char *field,
+                                      const char *what);
+
+/* The call goes on; if it succeeds, its caller should read this. */
+SEEN_PRIVATE __attribute__((format(printf, 3, 4))) void
+seen_warn(seen_error *e, const char *field, const char *format, ...);
+
+#endif
