@@ -35,8 +35,14 @@
  * Keys       A key is `len` bytes; NUL is a byte like any other, and the empty
  *            key (NULL, 0) is a key. An integer key is its 8 bytes
  *            little-endian: seen_add_u64() and friends.
- * ABI        Structs are opaque or end in `reserved`, which must be zero.
- *            Numbers below are permanent: new ones are added, none reused.
+ * ABI        Numbers below are permanent: new ones are added, none reused. A struct
+ *            that you fill (spec, options, policy, keys) ends in `reserved`, which
+ *            must be zero, so that zero in a field to come means the default:
+ *            SEEN_INVALID otherwise. A struct that a call fills begins with `size`,
+ *            which you set to its sizeof: the call writes so many bytes and no
+ *            more, so an old program and a new library, or the other way round,
+ *            agree. SEEN_INVALID, and nothing is written: a size below 16 or above
+ *            65,536. (seen_error is of one size for good, and needs no `size`.)
  */
 #ifndef SEEN_H
 #define SEEN_H
@@ -302,6 +308,94 @@ typedef struct seen_key {
     size_t len;
 } seen_key;
 
+/*
+ * n keys, wherever they lie: one description for every call whose name ends in
+ * _many. Nothing is copied; the memory is the caller's and is only read. Make
+ * one with a function below and pass it by value:
+ *
+ *     seen_add_many(f, seen_keys_u64(ids, n), NULL);
+ *
+ * SEEN_INVALID, and nothing is changed: a stride of 0, offsets that run
+ * backwards or beyond `len`, NULL where there are bytes, more bytes than memory
+ * has, a layout that this version does not know. Where answers were asked for,
+ * all are then "maybe".
+ */
+typedef enum seen_layout {
+    SEEN_PAIRS = 0, /* data: seen_key[n] */
+    SEEN_ROWS = 1,  /* data: rows of `width` bytes, `stride` bytes apart */
+    SEEN_OFFSETS32 =
+        2, /* data: len bytes; offsets: uint32_t[n + 1], as Arrow */
+    SEEN_OFFSETS64 = 3, /* the same with uint64_t[n + 1] */
+    SEEN_INTEGERS = 4,  /* data: uint64_t[n], each as seen_add_u64() takes it */
+    SEEN_HASHES = 5,    /* data: seen_hash[n], see seen_hash_many() */
+    SEEN_HASHES64 = 6   /* data: uint64_t[n], the `lo` of hashes: for filters of
+                           64 hash bits, SEEN_INVALID for others */
+} seen_layout;
+
+typedef struct seen_keys {
+    const void *data;
+    size_t n;
+    const void *offsets;
+    size_t len;
+    size_t width;
+    size_t stride;
+    seen_layout layout;
+    uint32_t reserved[3]; /* zero */
+} seen_keys;
+
+static inline seen_keys seen_keys_in(seen_layout layout, const void *data,
+                                     size_t n)
+{
+    seen_keys keys;
+    memset(&keys, 0, sizeof keys);
+    keys.layout = layout;
+    keys.data = data;
+    keys.n = n;
+    return keys;
+}
+
+/* Pointers and lengths. */
+static inline seen_keys seen_keys_of(const seen_key *keys, size_t n)
+{
+    return seen_keys_in(SEEN_PAIRS, keys, n);
+}
+
+/* Rows of fixed width. They may overlap: a stride of 1 makes a key of every
+ * `width` neighbouring bytes. */
+static inline seen_keys seen_keys_rows(const void *rows, size_t n, size_t width,
+                                       size_t stride)
+{
+    seen_keys keys = seen_keys_in(SEEN_ROWS, rows, n);
+    keys.width = width;
+    keys.stride = stride;
+    return keys;
+}
+
+/* Key i is the bytes offsets[i] .. offsets[i + 1] - 1 of the `len` at data. */
+static inline seen_keys seen_keys_offsets32(const void *data, size_t len,
+                                            const uint32_t *offsets, size_t n)
+{
+    seen_keys keys = seen_keys_in(SEEN_OFFSETS32, data, n);
+    keys.len = len;
+    keys.offsets = offsets;
+    return keys;
+}
+
+static inline seen_keys seen_keys_offsets64(const void *data, size_t len,
+                                            const uint64_t *offsets, size_t n)
+{
+    seen_keys keys = seen_keys_in(SEEN_OFFSETS64, data, n);
+    keys.len = len;
+    keys.offsets = offsets;
+    return keys;
+}
+
+/* Integers in the machine's byte order; they need not be aligned. */
+static inline seen_keys seen_keys_u64(const void *integers, size_t n)
+{
+    return seen_keys_in(SEEN_INTEGERS, integers, n);
+}
+
 SEEN_API void seen_maybe_many(const seen_filter *f, const seen_key *keys,
                               size_t n, bool *answers);
 
@@ -347,6 +441,16 @@ typedef struct seen_hash {
     uint64_t lo;
     uint64_t hi;
 } seen_hash;
+
+static inline seen_keys seen_keys_hashes(const seen_hash *hashes, size_t n)
+{
+    return seen_keys_in(SEEN_HASHES, hashes, n);
+}
+
+static inline seen_keys seen_keys_hashes64(const uint64_t *hashes, size_t n)
+{
+    return seen_keys_in(SEEN_HASHES64, hashes, n);
+}
 
 SEEN_API seen_hash seen_hash_key(const seen_filter *f, const void *key,
                                  size_t len);

@@ -71,6 +71,18 @@ typedef struct seen_store_options {
     uint64_t reserved[5];
 } seen_store_options;
 
+/* What opening found and did. Written also when the call fails later. */
+typedef struct seen_opened {
+    size_t size;               /* sizeof (seen_opened), set by the caller */
+    uint64_t recovered_frames; /* of the journal, made part of the filter */
+    uint64_t recovered_keys;   /* in them, repeats included */
+    uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
+    bool created;              /* a new file or store has the name */
+    bool recovered;            /* the last writer did not close it */
+    bool empty; /* on a server: nothing has that name, which means an empty
+                       bitmap or filter of go-zero */
+} seen_opened;
+
 /* What happened, in numbers and in a sentence. Written by every call that takes
  * one, whatever its status; may be NULL. */
 typedef struct seen_store_report {
