@@ -207,9 +207,10 @@ static void run_ours(const struct work *w, unsigned thread, uint64_t first)
 static seen_remote *open_remote(const char *url, const seen_spec *create)
 {
     seen_remote *m;
-    seen_store_report r;
-    if (seen_remote_open(&m, url, create, &r) != SEEN_OK)
-        bench_die("%s: %s", url, r.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (seen_remote_open(&m, url, create, &outcome, &error) != SEEN_OK)
+        bench_die("%s: %s", url, error.text);
     return m;
 }
 

@@ -47,7 +47,7 @@ static double add_round(seen_kind kind, size_t batch, size_t batches)
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
     seen_filter_store *s;
     unlink(path);
-    must(seen_filter_store_open(&s, path, &o, NULL), "open");
+    must(seen_filter_store_open(&s, path, &o, NULL, NULL), "open");
     double began = bench_seconds();
     for (size_t i = 0; i < batches; i++) {
         fill(values, keys, batch);
@@ -55,7 +55,7 @@ static double add_round(seen_kind kind, size_t batch, size_t batches)
     }
     double took = bench_seconds() - began;
     must(seen_filter_store_close(s), "close");
-    must(seen_file_verify(path, NULL), "verify");
+    must(seen_file_verify(path, NULL, NULL), "verify");
     unlink(path);
     return took;
 }
@@ -92,12 +92,12 @@ static void open_row(void)
     seen_store_options create = {.mode = SEEN_STORE_DURABLE, .create = &spec},
                        read = {.mode = SEEN_STORE_READ};
     seen_filter_store *s;
-    must(seen_filter_store_open(&s, path, &create, NULL), "create");
+    must(seen_filter_store_open(&s, path, &create, NULL, NULL), "create");
     must(seen_filter_store_close(s), "close");
     struct bench_series ours = {0};
     for (int i = 0; i < 20; i++) {
         double began = bench_seconds();
-        must(seen_filter_store_open(&s, path, &read, NULL), "open");
+        must(seen_filter_store_open(&s, path, &read, NULL, NULL), "open");
         bool answer;
         seen_filter_store_maybe_many(s, &(seen_key){"a", 1}, 1, &answer);
         must(seen_filter_store_close(s), "close");

@@ -106,10 +106,11 @@ static void fill_items(struct items *t, uint64_t from, size_t n)
 static seen_users *open_store(seen_store_mode mode)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
-    if (seen_users_open(&u, in_dir("store"), &o, &r) != SEEN_OK)
-        bench_die("%s: %s", in_dir("store"), r.problem);
+    if (seen_users_open(&u, in_dir("store"), &o, &outcome, &error) != SEEN_OK)
+        bench_die("%s: %s", in_dir("store"), error.text);
     return u;
 }
 
@@ -469,14 +470,16 @@ static void reopen_row(bool quick)
     if (status) bench_die("the child failed");
     double began = bench_seconds();
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     must(seen_users_open(&u, in_dir("store"),
-                         &(seen_users_options){.mode = SEEN_STORE_DURABLE}, &r),
+                         &(seen_users_options){.mode = SEEN_STORE_DURABLE},
+                         &outcome, &error),
          "reopen");
     struct bench_series ours = bench_once(bench_seconds() - began);
     char note[96];
     snprintf(note, sizeof note, "%.1fM marked ids in the journal",
-             (double)r.recovered_keys / 1e6);
+             (double)outcome.recovered_keys / 1e6);
     bench_print(&(struct bench_row){.name = "reopen after a crash",
                                     .unit = "s",
                                     .ours = ours,

@@ -204,7 +204,7 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
         report_json(by->found);
     else
         note_again();
-    if (users.report.created && !candidate_wish.json && !candidate_wish.quiet)
+    if (users.outcome.created && !candidate_wish.json && !candidate_wish.quiet)
         note("%s: created", users.name);
     if (!candidate_wish.json && !candidate_wish.quiet) note_evicted(&users);
     int code = users_exit(&also);

@@ -154,7 +154,7 @@ static void report_json(FILE *to)
     struct json j = {.to = to};
     json_open(&j, NULL, '{');
     json_text(&j, "file", target.name);
-    json_bool(&j, "created", target.report.created);
+    json_bool(&j, "created", target.outcome.created);
     json_number(&j, "lines", (double)tally.lines);
     json_number(&j, "new", (double)added());
     if (!target.on_server) {
@@ -162,7 +162,7 @@ static void report_json(FILE *to)
         json_number(&j, "capacity", (double)after.capacity);
         json_number(&j, "fpp_now", after.fpp_now);
     }
-    json_number(&j, "recovered", (double)target.report.recovered_keys);
+    json_number(&j, "recovered", (double)target.outcome.recovered_keys);
     json_number(&j, "seconds", seconds_running());
     json_warnings(&j);
     json_close(&j, '}');
@@ -173,7 +173,7 @@ static void report_text(void)
     char lines[UNIT_TEXT], new[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT];
     char planned[UNIT_TEXT];
     note("%s: %s%s, %s of them new%s%s%s", target.name,
-         target.report.created ? "created; " : "",
+         target.outcome.created ? "created; " : "",
          show_many(lines, (double)tally.lines, "line"),
          show_count(new, (double)added()), target.on_server ? "" : "; ",
          target.on_server ? "" : show_keys(items, &after, "key"),

@@ -93,11 +93,11 @@ static void break_off(void)
 }
 
 static seen_status copy_store(struct users *users, const char *to,
-                              seen_store_report *problem)
+                              seen_error *error)
 {
     signal(SIGXFSZ, SIG_IGN); /* an error is enough */
     heed_signals(break_off);
-    seen_status status = seen_users_backup(users->store, to, problem);
+    seen_status status = seen_users_backup(users->store, to, error);
     pthread_mutex_lock(&lock);
     copying = false;
     pthread_cond_broadcast(&over);
@@ -112,16 +112,16 @@ static int run(char **operands, size_t n)
     if (n < 2) fail("DIR is missing: expected a directory to make");
     if (n > 2) fail("%s: expected one STORE and one DIR", operands[2]);
     struct users users;
-    seen_store_report problem;
+    seen_error error = {0};
     start_work(opt.quiet);
     work_on(store);
     read_users(&users, store);
     watch_copy(&users, operands[1]);
-    seen_status s = copy_store(&users, operands[1], &problem);
+    seen_status s = copy_store(&users, operands[1], &error);
     if (s != SEEN_OK) {
         end_progress();
         fail("%s: %s", operands[1],
-             *problem.problem ? problem.problem : seen_strerror(s));
+             *error.text ? error.text : seen_strerror(s));
     }
     end_progress();
     close_users(&users);

@@ -157,7 +157,7 @@ static void print_journal(const struct target *t)
         printf(
             "  journal   %s: a writer is at work, or died; the next one takes "
             "over\n",
-            show_many(keys, (double)t->report.recovered_keys, "change"));
+            show_many(keys, (double)t->outcome.recovered_keys, "change"));
 }
 
 static void print_list(const struct target *t)
@@ -285,8 +285,8 @@ static void print_json(struct json *j, const struct target *t,
     json_number(j, "file_bytes", (double)f->bytes);
     json_number(j, "bytes", (double)info->bytes);
     json_bool(j, "journal", f->journaled);
-    json_number(j, "journal_keys", (double)t->report.recovered_keys);
-    json_number(j, "torn_bytes", (double)t->report.torn_bytes);
+    json_number(j, "journal_keys", (double)t->outcome.recovered_keys);
+    json_number(j, "torn_bytes", (double)t->outcome.torn_bytes);
     json_close(j, '}');
 }
 

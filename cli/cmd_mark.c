@@ -128,12 +128,13 @@ static void report_json(FILE *to)
     struct json j = {.to = to};
     json_open(&j, NULL, '{');
     json_text(&j, "store", users.name);
-    json_bool(&j, "created", users.report.created);
+    json_bool(&j, "created", users.outcome.created);
     json_number(&j, "marks", (double)(tally.lines - refused));
     json_number(&j, "new", opt.count_new ? (double)tally.found : NAN);
     json_evicted(&j, &users);
     json_number(&j, "damaged", (double)users.damaged);
-    json_number(&j, "recovered_batches", (double)users.report.recovered_frames);
+    json_number(&j, "recovered_batches",
+                (double)users.outcome.recovered_frames);
     json_number(&j, "seconds", seconds_running());
     json_warnings(&j);
     json_close(&j, '}');
@@ -142,7 +143,7 @@ static void report_json(FILE *to)
 static void report_text(void)
 {
     char marks[UNIT_TEXT], fresh[UNIT_TEXT];
-    note("%s: %s%s%s%s%s", users.name, users.report.created ? "created; " : "",
+    note("%s: %s%s%s%s%s", users.name, users.outcome.created ? "created; " : "",
          show_many(marks, (double)(tally.lines - refused), "mark"),
          opt.count_new ? ", " : "",
          opt.count_new ? show_count(fresh, (double)tally.found) : "",

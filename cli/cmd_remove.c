@@ -77,7 +77,7 @@ static void report_json(void)
     json_number(&j, "lines", (double)tally.lines);
     json_number(&j, "removed", (double)tally.found);
     json_number(&j, "absent", (double)absent());
-    json_number(&j, "recovered", (double)target.report.recovered_keys);
+    json_number(&j, "recovered", (double)target.outcome.recovered_keys);
     json_number(&j, "seconds", seconds_running());
     json_warnings(&j);
     json_close(&j, '}');

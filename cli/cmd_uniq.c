@@ -357,7 +357,7 @@ static void report_json(FILE *to, double seconds)
     if (opt.state) {
         json_text(&j, "state", opt.state);
         json_number(&j, "known_before", (double)known);
-        json_number(&j, "recovered", (double)state.report.recovered_keys);
+        json_number(&j, "recovered", (double)state.outcome.recovered_keys);
     }
     json_warnings(&j);
     json_close(&j, '}');

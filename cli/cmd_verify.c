@@ -24,15 +24,16 @@ static const struct option options[] = {
 struct verdict {
     const char *name;
     bool good;
-    seen_store_report report;
+    seen_outcome outcome;
+    seen_error error;
 };
 
 static struct verdict judge(const char *name)
 {
-    struct verdict v = {.name = name};
+    struct verdict v = {.name = name, .outcome.size = sizeof v.outcome};
     if (!is_stream(name)) {
         char *path = real_name(name);
-        v.good = seen_file_verify(path, &v.report) == SEEN_OK;
+        v.good = seen_file_verify(path, &v.outcome, &v.error) == SEEN_OK;
         free(path);
         return v;
     }
@@ -42,7 +43,7 @@ static struct verdict judge(const char *name)
     v.name = stream_name(name);
     v.good = status == SEEN_OK;
     if (!v.good)
-        snprintf(v.report.problem, sizeof v.report.problem, "%s",
+        snprintf(v.error.text, sizeof v.error.text, "%s",
                  seen_strerror(status));
     free(bytes);
     return v;
@@ -53,10 +54,10 @@ static void print_json(struct json *j, const struct verdict *v)
     json_open(j, NULL, '{');
     json_text(j, "file", v->name);
     json_bool(j, "good", v->good);
-    if (!v->good) json_text(j, "problem", v->report.problem);
-    json_bool(j, "journal", v->report.recovered);
-    json_number(j, "journal_keys", (double)v->report.recovered_keys);
-    json_number(j, "torn_bytes", (double)v->report.torn_bytes);
+    if (!v->good) json_text(j, "problem", v->error.text);
+    json_bool(j, "journal", v->outcome.recovered);
+    json_number(j, "journal_keys", (double)v->outcome.recovered_keys);
+    json_number(j, "torn_bytes", (double)v->outcome.torn_bytes);
     json_close(j, '}');
 }
 
@@ -64,10 +65,10 @@ static void print_text(const struct verdict *v)
 {
     char keys[UNIT_TEXT];
     if (!v->good)
-        printf("%s: BAD: %s\n", v->name, v->report.problem);
-    else if (!opt.quiet && v->report.recovered)
+        printf("%s: BAD: %s\n", v->name, v->error.text);
+    else if (!opt.quiet && v->outcome.recovered)
         printf("%s: good, with a journal of %s\n", v->name,
-               show_many(keys, (double)v->report.recovered_keys, "change"));
+               show_many(keys, (double)v->outcome.recovered_keys, "change"));
     else if (!opt.quiet)
         printf("%s: good\n", v->name);
 }

@@ -219,7 +219,7 @@ void create_foreign(struct target *t, const seen_spec *spec)
     t->dialect = spec->dialect;
     keys_for_dialect(t->dialect);
     t->counts = counting(t->dialect);
-    t->changed = t->report.created = true;
+    t->changed = t->outcome.created = true;
     describe(t);
 }
 
@@ -272,18 +272,20 @@ void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
 
 static void write_back(struct target *t)
 {
-    seen_store_report report = {0};
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_status status;
     if (t->dialect) {
         size_t len;
         void *bytes = foreign_bytes(t->name, t->loaded,
                                     t->packed ? "dcso-gzip" : t->dialect, &len);
-        status = seen_file_write(t->path, bytes, len, &report);
+        status = seen_file_write(t->path, bytes, len, &outcome, &error);
         free(bytes);
     } else {
-        status = seen_file_save_over(t->path, t->loaded, 0, &t->facts, &report);
+        status = seen_file_save_over(t->path, t->loaded, 0, &t->facts, &outcome,
+                                     &error);
     }
-    if (status != SEEN_OK) fail("%s: %s", t->name, report.problem);
+    if (status != SEEN_OK) fail("%s: %s", t->name, error.text);
 }
 
 void close_foreign(struct target *t)

@@ -304,11 +304,12 @@ void plot_save(struct plot *p, const char *path)
             "</svg>\n",
             WIDTH, p->height, WIDTH, p->height, style, p->bytes);
     if (fclose(to) != 0) fail("out of memory");
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     if (strcmp(path, "-") == 0)
         write_all(all, len);
-    else if (seen_file_write(path, all, len, &report) != SEEN_OK)
-        fail("%s: %s", path, report.problem);
+    else if (seen_file_write(path, all, len, &outcome, &error) != SEEN_OK)
+        fail("%s: %s", path, error.text);
     free(all);
     free(p->bytes);
     free(p);

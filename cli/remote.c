@@ -19,8 +19,8 @@ static void must(const struct target *t, seen_status status)
         fail("%s: %s", t->name,
              t->remote && *seen_remote_problem(t->remote)
                  ? seen_remote_problem(t->remote)
-             : *t->report.problem ? t->report.problem
-                                  : seen_strerror(status));
+             : *t->error.text ? t->error.text
+                              : seen_strerror(status));
 }
 
 bool is_remote_bitmap(const struct target *t)
@@ -31,7 +31,7 @@ bool is_remote_bitmap(const struct target *t)
 /* It opens, and something about it is strange. */
 static void warn_of(const struct target *t)
 {
-    if (*t->report.problem) note("warning: %s: %s", t->name, t->report.problem);
+    if (*t->error.text) note("warning: %s: %s", t->name, t->error.text);
 }
 
 bool find_remote(struct target *t)
@@ -43,8 +43,8 @@ bool find_remote(struct target *t)
              "is named by ?key=NAME",
              t->name);
     if (is_remote_bitmap(t)) keys_for_bitmap();
-    seen_status status =
-        seen_remote_open(&t->remote, real_url(t->name), NULL, &t->report);
+    seen_status status = seen_remote_open(&t->remote, real_url(t->name), NULL,
+                                          &t->outcome, &t->error);
     if (status == SEEN_ABSENT) return false;
     must(t, status);
     warn_of(t);
@@ -53,8 +53,8 @@ bool find_remote(struct target *t)
 
 void create_remote(struct target *t, const seen_spec *create)
 {
-    must(t,
-         seen_remote_open(&t->remote, real_url(t->name), create, &t->report));
+    must(t, seen_remote_open(&t->remote, real_url(t->name), create, &t->outcome,
+                             &t->error));
     warn_of(t);
 }
 
@@ -62,7 +62,7 @@ void create_remote(struct target *t, const seen_spec *create)
  * asks it is a wrong name. */
 void read_remote(struct target *t)
 {
-    if (t->report.empty)
+    if (t->outcome.empty)
         warn("%s: nothing is there, so that every key is absent: is the name "
              "right?",
              t->name);

@@ -166,7 +166,7 @@ static seen_status look_at_bytes(struct target *t)
                       : status == SEEN_CORRUPT ? "is not a filter, or damaged"
                                                : seen_strerror(status);
     if (status != SEEN_OK)
-        snprintf(t->report.problem, sizeof t->report.problem, "%s", why);
+        snprintf(t->error.text, sizeof t->error.text, "%s", why);
     return status;
 }
 
@@ -195,7 +195,9 @@ __attribute__((noreturn)) static void not_a_file(const struct target *t)
 
 bool find_target(struct target *t, const char *name)
 {
-    *t = (struct target){.name = name, .on_server = is_remote(name)};
+    *t = (struct target){.name = name,
+                         .outcome.size = sizeof t->outcome,
+                         .on_server = is_remote(name)};
     if (t->on_server) return find_remote(t);
     if (is_stream(name)) {
         t->name = stream_name(name);
@@ -207,14 +209,13 @@ bool find_target(struct target *t, const char *name)
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
-    seen_status status = t->path
-                             ? seen_file_look(t->path, &t->facts, &t->report)
-                             : look_at_bytes(t);
+    seen_status status = t->path ? seen_file_look(t->path, &t->facts, &t->error)
+                                 : look_at_bytes(t);
     if (status == SEEN_ABSENT) return false;
     if (status == SEEN_CORRUPT && t->unknown)
         fail("%s: %s (if another system wrote it, say which: --dialect)",
-             t->name, t->report.problem);
-    if (status != SEEN_OK) fail("%s: %s", t->name, t->report.problem);
+             t->name, t->error.text);
+    if (status != SEEN_OK) fail("%s: %s", t->name, t->error.text);
     if (t->facts.plan.kind == SEEN_FOREIGN) return found_foreign(t);
     if (wish.dialect)
         fail("%s: is a filter of ours, of kind %s: leave out --dialect",
@@ -246,7 +247,7 @@ static void must_open(const struct target *t, seen_status status)
     if (status == SEEN_MISMATCH)
         fail("%s: is not keyed: leave out --secret-file", t->name);
     fail("%s: %s", t->name,
-         *t->report.problem ? t->report.problem : seen_strerror(status));
+         *t->error.text ? t->error.text : seen_strerror(status));
 }
 
 static void load_bytes(struct target *t)
@@ -266,11 +267,12 @@ static seen_status open_file(struct target *t, seen_store_options options)
 {
     bool writes = options.mode != SEEN_STORE_READ;
     if (writes) options.wait_ms = first_wait();
-    seen_status status =
-        seen_filter_store_open(&t->store, t->path, &options, &t->report);
+    seen_status status = seen_filter_store_open(&t->store, t->path, &options,
+                                                &t->outcome, &t->error);
     if (!writes || status != SEEN_BUSY || !wait_on(t->name)) return status;
     options.wait_ms = second_wait();
-    return seen_filter_store_open(&t->store, t->path, &options, &t->report);
+    return seen_filter_store_open(&t->store, t->path, &options, &t->outcome,
+                                  &t->error);
 }
 
 static void open_store(struct target *t, const seen_store_options *options)
@@ -306,9 +308,10 @@ uint64_t clock_ms(void)
 
 void must_be_whole(const struct target *t)
 {
-    seen_store_report report;
-    if (t->store && seen_file_verify(t->path, &report) != SEEN_OK)
-        fail("%s: %s", t->name, report.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (t->store && seen_file_verify(t->path, &outcome, &error) != SEEN_OK)
+        fail("%s: %s", t->name, error.text);
 }
 
 void advance_target(struct target *t)
@@ -355,7 +358,7 @@ static void create_target(struct target *t, seen_store_mode mode,
                                   .create = &spec};
     keep_secret();
     seen_status status = open_file(t, options);
-    if (status != SEEN_OK && !t->report.created) forget_secret();
+    if (status != SEEN_OK && !t->outcome.created) forget_secret();
     if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
     t->filter = seen_filter_store_filter(t->store);
@@ -491,14 +494,14 @@ void warn_crowded(const char *name, const seen_info *info)
 void note_recovery(const struct target *t)
 {
     char keys[UNIT_TEXT], torn[UNIT_TEXT];
-    if (!t->report.recovered) return;
+    if (!t->outcome.recovered) return;
     note("%s: was not closed last time: %s recovered from its journal "
          "(lines added or removed, repeats included)%s%s%s",
-         t->name, show_many(keys, (double)t->report.recovered_keys, "change"),
-         t->report.torn_bytes ? ", " : "",
-         t->report.torn_bytes ? show_size(torn, (double)t->report.torn_bytes)
-                              : "",
-         t->report.torn_bytes ? " of it never finished" : "");
+         t->name, show_many(keys, (double)t->outcome.recovered_keys, "change"),
+         t->outcome.torn_bytes ? ", " : "",
+         t->outcome.torn_bytes ? show_size(torn, (double)t->outcome.torn_bytes)
+                               : "",
+         t->outcome.torn_bytes ? " of it never finished" : "");
 }
 
 /* ---- Results ------------------------------------------------------------ */
@@ -535,14 +538,15 @@ static void save_to_stdout(const seen_filter *f, uint32_t flags)
 void export_filter(const char *path, const seen_filter *f, const char *dialect)
 {
     size_t len;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     void *bytes = foreign_bytes(path ? path : "stdout", f, dialect, &len);
     if (!path) {
         write_all(bytes, len);
     } else {
         char *real = real_name(path);
-        if (seen_file_write(real, bytes, len, &report) != SEEN_OK)
-            fail("%s: %s", path, report.problem);
+        if (seen_file_write(real, bytes, len, &outcome, &error) != SEEN_OK)
+            fail("%s: %s", path, error.text);
         free(real);
     }
     free(bytes);
@@ -573,16 +577,17 @@ void save_over(const char *path, const seen_filter *f, bool secret_apart,
                const seen_facts *was)
 {
     uint32_t flags = secret_apart ? SEEN_SECRET_APART : 0;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     keep_secret();
     if (!path) {
         save_to_stdout(f, flags);
         return;
     }
     char *real = real_name(path);
-    if (seen_file_save_over(real, f, flags, was, &report) != SEEN_OK) {
-        if (!report.created) forget_secret();
-        fail("%s: %s", path, report.problem);
+    if (seen_file_save_over(real, f, flags, was, &outcome, &error) != SEEN_OK) {
+        if (!outcome.created) forget_secret();
+        fail("%s: %s", path, error.text);
     }
     free(real);
 }

@@ -26,15 +26,16 @@ struct target {
     seen_facts facts;
     const seen_filter *filter;
     seen_filter_store *store;
-    seen_filter *loaded;      /* from a stream */
-    seen_store_report report; /* of opening it */
-    bool failed;              /* a change did not reach the disk */
-    const char *dialect;      /* another system's file: its dialect */
-    bool unknown;             /* neither that nor a container of ours */
-    bool packed;              /* it was, or shall be, in gzip */
-    bool mapped;              /* bytes are the file itself */
-    bool counts;              /* a key that comes twice is in twice */
-    bool changed;             /* to be written as a whole when it is closed */
+    seen_filter *loaded; /* from a stream */
+    seen_outcome outcome;
+    seen_error error;    /* of opening it */
+    bool failed;         /* a change did not reach the disk */
+    const char *dialect; /* another system's file: its dialect */
+    bool unknown;        /* neither that nor a container of ours */
+    bool packed;         /* it was, or shall be, in gzip */
+    bool mapped;         /* bytes are the file itself */
+    bool counts;         /* a key that comes twice is in twice */
+    bool changed;        /* to be written as a whole when it is closed */
 };
 
 /* false: there is no such file, or it is no filter; t->report says why. Keys

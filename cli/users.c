@@ -368,9 +368,8 @@ __attribute__((noreturn)) static void no_such_store(const struct users *u)
     char *near = near_store(u->name);
     if (near) fail("%s: no such store; there is one called %s", u->name, near);
     fail("%s: %s%s", u->name,
-         strncmp(u->report.problem, "is a directory", 14) == 0
-             ? u->report.problem
-             : "no such store",
+         strncmp(u->error.text, "is a directory", 14) == 0 ? u->error.text
+                                                           : "no such store",
          opt.no_create ? "" : "; seen mark and seen take make one");
 }
 
@@ -395,7 +394,7 @@ static void must_open(struct users *u, seen_status status)
     if (status == SEEN_MISMATCH)
         fail("%s: the secret in %s is another one", u->name, wish.secret_file);
     fail("%s: %s", u->name,
-         *u->report.problem ? u->report.problem : seen_strerror(status));
+         *u->error.text ? u->error.text : seen_strerror(status));
 }
 
 static void check_policy_given(const seen_policy *policy)
@@ -407,21 +406,21 @@ static void check_policy_given(const seen_policy *policy)
 /* Also URLs that no store has: the library says what it expects. */
 static seen_status open_store(seen_users **u, const char *name,
                               const seen_users_options *options,
-                              seen_store_report *report)
+                              seen_outcome *outcome, seen_error *error)
 {
     bool remote = strncmp(name, "redis", 5) == 0 && strstr(name, "://");
-    return (remote ? seen_remote_users : seen_users_open)(u, real_url(name),
-                                                          options, report);
+    return (remote ? seen_remote_users : seen_users_open)(
+        u, real_url(name), options, outcome, error);
 }
 
 static void open_to_read(struct users *u, const char *name,
                          const seen_policy *policy)
 {
-    *u = (struct users){.name = name};
+    *u = (struct users){.name = name, .outcome.size = sizeof u->outcome};
     seen_users_options options = {.tail = opt.tail, .policy = policy};
     fit_server(name);
     not_a_filter(name);
-    must_open(u, open_store(&u->store, name, &options, &u->report));
+    must_open(u, open_store(&u->store, name, &options, &u->outcome, &u->error));
 }
 
 void read_users(struct users *u, const char *name)
@@ -446,7 +445,7 @@ static bool policy_there(const char *name, seen_policy *is)
     seen_users *there;
     seen_users_stats stats;
     if (strcmp(name, "mem:") == 0 ||
-        open_store(&there, name, &(seen_users_options){0}, NULL))
+        open_store(&there, name, &(seen_users_options){0}, NULL, NULL))
         return false;
     seen_status status = seen_users_stats_of(there, &stats);
     seen_users_close(there);
@@ -462,7 +461,7 @@ static void fill_in(seen_policy *policy)
     check_policy_given(policy);
     seen_users_options options = {
         .mode = SEEN_STORE_WRITE, .create = true, .policy = policy};
-    if (seen_users_open(&made, "mem:", &options, NULL) != SEEN_OK) return;
+    if (seen_users_open(&made, "mem:", &options, NULL, NULL) != SEEN_OK) return;
     if (seen_users_stats_of(made, &stats) == SEEN_OK) *policy = stats.policy;
     seen_users_close(made);
 }
@@ -496,18 +495,19 @@ static seen_status open_to_write(struct users *u, const char *name,
     options.wait_ms = first_wait();
     set_changing(true);
     heed_signals(wait_until_closed);
-    seen_status status = open_store(&u->store, name, &options, &u->report);
+    seen_status status =
+        open_store(&u->store, name, &options, &u->outcome, &u->error);
     if (status != SEEN_OK) set_changing(false);
     if (status != SEEN_BUSY || !wait_on(name)) return status;
     options.wait_ms = second_wait(); /* a signal ends that at once */
-    status = open_store(&u->store, name, &options, &u->report);
+    status = open_store(&u->store, name, &options, &u->outcome, &u->error);
     if (status == SEEN_OK) set_changing(true);
     return status;
 }
 
 void write_users(struct users *u, const char *name, bool create)
 {
-    *u = (struct users){.name = name};
+    *u = (struct users){.name = name, .outcome.size = sizeof u->outcome};
     seen_users_options options = {.mode = write_mode(),
                                   .create = create && !opt.no_create};
     seen_policy wanted;
@@ -528,7 +528,7 @@ void write_users(struct users *u, const char *name, bool create)
     options.secret = there ? given_secret() : new_secret();
     keep_secret();
     seen_status status = open_to_write(u, name, options);
-    if (status != SEEN_OK && !u->report.created) forget_secret();
+    if (status != SEEN_OK && !u->outcome.created) forget_secret();
     if (status == SEEN_BUSY) waited_in_vain(name);
     must_open(u, status);
     u->changing = true;
@@ -542,22 +542,22 @@ void note_opening(const struct users *u)
 {
     char a[POLICY_TEXT], b[POLICY_TEXT], torn[UNIT_TEXT], frames[UNIT_TEXT];
     seen_users_stats stats;
-    char *near = u->report.created ? near_store(u->name) : NULL;
+    char *near = u->outcome.created ? near_store(u->name) : NULL;
     if (near)
         note("%s: is a new store; there is one called %s: mistyped? "
              "(--no-create makes none)",
              u->name, near);
     free(near);
-    if (u->report.recovered_frames || u->report.torn_bytes)
+    if (u->outcome.recovered_frames || u->outcome.torn_bytes)
         note("%s: was not closed last time: %s recovered from its journal"
              "%s%s%s",
              u->name,
-             show_many(frames, (double)u->report.recovered_frames, "batch"),
-             u->report.torn_bytes ? ", " : "",
-             u->report.torn_bytes
-                 ? show_size(torn, (double)u->report.torn_bytes)
+             show_many(frames, (double)u->outcome.recovered_frames, "batch"),
+             u->outcome.torn_bytes ? ", " : "",
+             u->outcome.torn_bytes
+                 ? show_size(torn, (double)u->outcome.torn_bytes)
                  : "",
-             u->report.torn_bytes ? " of it never finished" : "");
+             u->outcome.torn_bytes ? " of it never finished" : "");
     if (seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
     if (stats.clock_leaps)
         note("%s: this machine's clock is %s ahead of the last change: it was "

@@ -41,8 +41,9 @@ void note_ahead(void);
 struct users {
     const char *name; /* as messages call it */
     seen_users *store;
-    seen_store_report report; /* of opening it */
-    bool changed;             /* --policy is another one than it had: */
+    seen_outcome outcome;
+    seen_error error; /* of opening it */
+    bool changed;     /* --policy is another one than it had: */
     seen_policy was;
     uint64_t damaged; /* requests for users whose record is */
     bool failed;      /* a change did not reach the disk */

@@ -14,11 +14,12 @@ int main(int argc, char **argv)
 {
     if (argc != 2) return 2;
     seen_users *users;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     const seen_users_options options = {.mode = SEEN_STORE_DURABLE,
                                         .create = true};
-    if (seen_users_open(&users, argv[1], &options, &report)) {
-        fprintf(stderr, "%s: %s\n", argv[1], report.problem);
+    if (seen_users_open(&users, argv[1], &options, &outcome, &error)) {
+        fprintf(stderr, "%s: %s\n", argv[1], error.text);
         return 1;
     }
 

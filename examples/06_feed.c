@@ -53,12 +53,12 @@ static void must(seen_status status, const char *what)
 
 /* What is wrong with a store is in the report. */
 static seen_users *open_store(const char *dir, seen_users_options options,
-                              seen_store_report *report)
+                              seen_outcome *outcome, seen_error *error)
 {
     seen_users *opened;
-    if (seen_users_open(&opened, dir, &options, report) == SEEN_OK)
+    if (seen_users_open(&opened, dir, &options, outcome, error) == SEEN_OK)
         return opened;
-    fprintf(stderr, "%s: %s\n", dir, report->problem);
+    fprintf(stderr, "%s: %s\n", dir, error->text);
     exit(2);
 }
 
@@ -208,10 +208,11 @@ static void *serve_some(void *number)
 static void run_server(const char *dir)
 {
     pthread_t threads[THREADS];
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     store = open_store(
         dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true},
-        &report);
+        &outcome, &error);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, serve_some, (void *)i))
             die("thread");
@@ -351,9 +352,10 @@ static void settle(uint32_t user)
 static void check_after_kill(const char *dir)
 {
     double start = seconds();
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     store = open_store(dir, (seen_users_options){.mode = SEEN_STORE_DURABLE},
-                       &report);
+                       &outcome, &error);
     double opened = seconds();
     for (size_t i = 0; i < answered; i++) {
         check_answer(&answers[i]);
@@ -510,8 +512,9 @@ int main(int argc, char **argv)
     for (size_t i = before; i < answered; i++)
         check_answer(&answers[i]);
 
-    seen_store_report report;
-    store = open_store(dir, (seen_users_options){0}, &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    store = open_store(dir, (seen_users_options){0}, &outcome, &error);
     print_speed();
     measure_reads();
     printf("  repeats shown            %zu of %zu posts\n", repeats, shown);

@@ -61,14 +61,14 @@ extern "C" {
 typedef struct seen_remote seen_remote;
 
 /* Connects; SEEN_ABSENT: no such filter, and `create` (items and fpp of it) is
- * NULL. report->created: it was made. SEEN_MISMATCH: the string cannot be a filter
+ * NULL. outcome->created: it was made. SEEN_MISMATCH: the string cannot be a filter
  * of go-zero with so many bits. SEEN_INVALID: also a key of another type.
  *
- * SEEN_OK with a report->problem: a warning. The string is hardly a filter of so
+ * SEEN_OK with a text in the error: a warning. The string is hardly a filter of so
  * many bits, or the bitmap has numbers beyond its bound. */
 SEEN_API seen_status seen_remote_open(seen_remote **m, const char *url,
                                       const seen_spec *create,
-                                      seen_store_report *report);
+                                      seen_outcome *outcome, seen_error *error);
 SEEN_API void seen_remote_close(seen_remote *m);
 
 /* What went wrong last; "" if nothing has. */
@@ -113,7 +113,8 @@ SEEN_API seen_status seen_remote_info_of(seen_remote *m,
  * seen_users.h are for it, too. */
 SEEN_API seen_status seen_remote_users(seen_users **u, const char *url,
                                        const seen_users_options *options,
-                                       seen_store_report *report);
+                                       seen_outcome *outcome,
+                                       seen_error *error);
 
 #ifdef __cplusplus
 }

@@ -71,9 +71,10 @@ typedef struct seen_store_options {
     uint64_t reserved[5];
 } seen_store_options;
 
-/* What opening found and did. Written also when the call fails later. */
-typedef struct seen_opened {
-    size_t size;               /* sizeof (seen_opened), set by the caller */
+/* What a call found and did, beside its status and its error; may be NULL. Written
+ * also when the call fails later. */
+typedef struct seen_outcome {
+    size_t size;               /* sizeof (seen_outcome), set by the caller */
     uint64_t recovered_frames; /* of the journal, made part of the filter */
     uint64_t recovered_keys;   /* in them, repeats included */
     uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
@@ -81,21 +82,7 @@ typedef struct seen_opened {
     bool recovered;            /* the last writer did not close it */
     bool empty; /* on a server: nothing has that name, which means an empty
                        bitmap or filter of go-zero */
-} seen_opened;
-
-/* What happened, in numbers and in a sentence. Written by every call that takes
- * one, whatever its status; may be NULL. */
-typedef struct seen_store_report {
-    uint64_t recovered_frames; /* of the journal, made part of the filter */
-    uint64_t recovered_keys;   /* in them, repeats included */
-    uint64_t torn_bytes;       /* at its end, never acknowledged, left out */
-    bool created;      /* a new file has the name; an error may come later */
-    bool recovered;    /* the last writer did not close it */
-    bool empty;        /* on a server: nothing has that name, which means an
-                          empty bitmap or filter of go-zero */
-    char problem[256]; /* "" or what is wrong, and where */
-    uint64_t reserved[4];
-} seen_store_report;
+} seen_outcome;
 
 /*
  * SEEN_ABSENT   no such file, and nothing to create it from
@@ -106,7 +93,8 @@ typedef struct seen_store_report {
 SEEN_API seen_status seen_filter_store_open(seen_filter_store **s,
                                             const char *path,
                                             const seen_store_options *options,
-                                            seen_store_report *report);
+                                            seen_outcome *outcome,
+                                            seen_error *error);
 
 /* Everything to disk, journal gone. The store is closed whatever the status;
  * after SEEN_IO, what was acknowledged is still in file and journal. */
@@ -144,26 +132,29 @@ SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);
  * there is the old file or the new one. SEEN_BUSY: a writer has the old one.
  * flags: SEEN_SECRET_APART. */
 SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
-                                    uint32_t flags, seen_store_report *report);
+                                    uint32_t flags, seen_outcome *outcome,
+                                    seen_error *error);
 
 /* The same, for a filter that was made from what the file held when it looked
  * like this: SEEN_BUSY if somebody has opened it to change it since. */
 SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                          uint32_t flags, const seen_facts *was,
-                                         seen_store_report *report);
+                                         seen_outcome *outcome,
+                                         seen_error *error);
 
 /* seen_look() at a filter file. */
 SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
-                                    seen_store_report *report);
+                                    seen_error *error);
 
 /* Write any bytes to `path`, beside it first, then renamed: for the filters of
  * other systems, see seen_export(). */
 SEEN_API seen_status seen_file_write(const char *path, const void *bytes,
-                                     size_t len, seen_store_report *report);
+                                     size_t len, seen_outcome *outcome,
+                                     seen_error *error);
 
 /* Compare every byte of a filter file with its checksums. */
-SEEN_API seen_status seen_file_verify(const char *path,
-                                      seen_store_report *report);
+SEEN_API seen_status seen_file_verify(const char *path, seen_outcome *outcome,
+                                      seen_error *error);
 
 #ifdef __cplusplus
 }

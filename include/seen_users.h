@@ -87,7 +87,7 @@ typedef struct seen_users_options {
 
 SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
                                      const seen_users_options *options,
-                                     seen_store_report *report);
+                                     seen_outcome *outcome, seen_error *error);
 /* A last checkpoint. The store is closed whatever the status; after SEEN_IO,
  * what was acknowledged is in the journal. */
 SEEN_API seen_status seen_users_close(seen_users *u);
@@ -185,7 +185,7 @@ SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now,
  * directory that does not exist; of readers and writers alike, while others
  * work. It appears under its name when it is complete. */
 SEEN_API seen_status seen_users_backup(seen_users *u, const char *dir,
-                                       seen_store_report *report);
+                                       seen_error *error);
 
 typedef struct seen_users_stats {
     seen_policy policy;

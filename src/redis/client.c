@@ -5,10 +5,10 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "redis/receive.h"
 #include "redis/reply.h"
 #include "store/os.h"
-#include "store/report.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -536,7 +536,7 @@ static void drop_signal(const struct held *h)
 }
 
 seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
-                           seen_store_report *r)
+                           seen_error *error)
 {
     struct held held;
     uint64_t until = seen_receive_clock() + c->patience_ms, pause = PAUSE_MS;
@@ -564,7 +564,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
     drop_signal(&held);
     for (size_t i = 0; i < n; i++)
         if (k[i].status != SEEN_OK)
-            return seen_report(r, k[i].status, "%s", c->problem);
+            return seen_fail(error, k[i].status, NULL, "%s", c->problem);
     return SEEN_OK;
 }
 
@@ -577,7 +577,7 @@ void seen_redis_done(struct seen_command *k, size_t n)
 }
 
 seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
-                                 seen_store_report *r)
+                                 seen_error *error)
 {
     struct held held;
     bool has_slots[NODES] = {false};
@@ -585,7 +585,8 @@ seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
     hold_signal(&held);
     bool known = renew_map(c, seen_receive_clock() + c->patience_ms);
     drop_signal(&held);
-    if (c->cluster && !known) return seen_report(r, SEEN_IO, "%s", c->problem);
+    if (c->cluster && !known)
+        return seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
     has_slots[0] = !c->cluster;
     for (size_t i = 0; c->cluster && i < SLOTS; i++)
         if (c->slots[i] != NO_NODE) has_slots[c->slots[i]] = true;
@@ -613,7 +614,7 @@ bool seen_redis_rest(uint64_t until)
 }
 
 seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     seen_redis *c = seen_alloc_zeroed(&system_memory, sizeof *c);
     if (!c) return SEEN_NOMEM;
@@ -621,24 +622,24 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
     memcpy(c->password, url->password, sizeof c->password);
     c->db = db;
     node_at(c, url->host, url->port);
-    seen_status status =
-        seen_url_number(url, "timeout", 3600000, TIMEOUT_MS, &c->timeout_ms, r);
+    seen_status status = seen_url_number(url, "timeout", 3600000, TIMEOUT_MS,
+                                         &c->timeout_ms, error);
     if (status == SEEN_OK)
         status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
-                                 &c->patience_ms, r);
+                                 &c->patience_ms, error);
     if (status == SEEN_OK && c->timeout_ms == 0)
-        status = seen_report(r, SEEN_INVALID,
-                             "URL: timeout=0: expected 1 to 3600000 ms");
+        status = seen_fail(error, SEEN_INVALID, NULL,
+                           "URL: timeout=0: expected 1 to 3600000 ms");
     struct held held;
     hold_signal(&held);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
-        status = seen_report(r, SEEN_IO, "%s", c->problem);
+        status = seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) (void)renew_map(c, 0);
     drop_signal(&held);
     if (status == SEEN_OK && (c->stranger || c->strange))
-        status = seen_report(r, c->strange ? SEEN_CORRUPT : SEEN_IO, "%s",
-                             c->problem);
+        status = seen_fail(error, c->strange ? SEEN_CORRUPT : SEEN_IO, NULL,
+                           "%s", c->problem);
     if (status == SEEN_OK)
         *out = c;
     else

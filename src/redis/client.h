@@ -53,7 +53,7 @@ struct seen_command {
  * when a reply is waited for to its last byte, and to connect: 5000) and patience
  * (ms, until a command is not tried again: 10000). */
 seen_status seen_redis_open(seen_redis **c, struct seen_url *url, uint32_t db,
-                            seen_store_report *r);
+                            seen_error *error);
 void seen_redis_close(seen_redis *c);
 /* The end of patience that begins now; and a moment's rest, unless it is over. */
 uint64_t seen_redis_patience(struct seen_url *url);
@@ -62,7 +62,7 @@ bool seen_redis_rest(uint64_t until);
 /* Each command gets a status and, if SEEN_OK, a reply that is no error. Gives the
  * first status that is not SEEN_OK, and says why. */
 seen_status seen_redis_run(seen_redis *c, struct seen_command *commands,
-                           size_t n, seen_store_report *r);
+                           size_t n, seen_error *error);
 /* Of all commands: give the replies back. */
 void seen_redis_done(struct seen_command *commands, size_t n);
 
@@ -75,7 +75,7 @@ struct seen_primaries {
     uint32_t map; /* another one when slots have moved */
 };
 seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
-                                 seen_store_report *r);
+                                 seen_error *error);
 
 /* The slot of a key, 0 .. 16383: of what stands between { and }, if anything. */
 uint16_t seen_redis_slot(const void *key, size_t len);

@@ -2,7 +2,7 @@
 #include "redis/pool.h"
 
 #include "base/alloc.h"
-#include "store/report.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,51 +12,51 @@
 static const seen_allocator system_memory;
 
 /* The first line of a file, without what ends it. */
-static seen_status read_password(struct seen_url *url, seen_store_report *r)
+static seen_status read_password(struct seen_url *url, seen_error *error)
 {
     const char *path = seen_url_param(url, "password-file");
     if (!path) return SEEN_OK;
     if (url->password[0])
-        return seen_report(r, SEEN_INVALID,
-                           "URL: a password and a password-file: give one");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "URL: a password and a password-file: give one");
     FILE *f = fopen(path, "re");
-    if (!f) return seen_report_io(r, path);
+    if (!f) return seen_fail_io(error, NULL, path);
     char line[sizeof url->password + 2];
     size_t len = fread(line, 1, sizeof line, f);
     bool failed = ferror(f);
     fclose(f);
-    if (failed) return seen_report_io(r, path);
+    if (failed) return seen_fail_io(error, NULL, path);
     const char *end = memchr(line, '\n', len);
     if (end) len = (size_t)(end - line);
     if (len && line[len - 1] == '\r') len--;
     if (len == 0 || len >= sizeof url->password || memchr(line, '\0', len))
-        return seen_report(r, SEEN_INVALID,
-                           "%.100s: expected a password of 1 to %zu bytes, in "
-                           "a line",
-                           path, sizeof url->password - 1);
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "%.100s: expected a password of 1 to %zu bytes, in "
+                         "a line",
+                         path, sizeof url->password - 1);
     memcpy(url->password, line, len);
     url->password[len] = '\0';
     return SEEN_OK;
 }
 
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
-                           bool key_in_path, seen_store_report *r)
+                           bool key_in_path, seen_error *error)
 {
     uint64_t db = 0;
     *p = (struct seen_pool){0};
     pthread_mutex_init(&p->lock, NULL);
     seen_home_settle(&p->home);
-    seen_status status = seen_url_parse(rest, &p->url, r);
-    if (status == SEEN_OK) status = read_password(&p->url, r);
+    seen_status status = seen_url_parse(rest, &p->url, error);
+    if (status == SEEN_OK) status = read_password(&p->url, error);
     if (status != SEEN_OK) return status;
     bool is_db = !key_in_path || seen_url_param(&p->url, "key");
     if (is_db && p->url.path[0] && !seen_url_digits(p->url.path, 9999, &db))
-        return seen_report(r, SEEN_INVALID,
-                           "URL: /%s is not the number of a database",
-                           p->url.path);
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "URL: /%s is not the number of a database",
+                         p->url.path);
     p->db = (uint32_t)db;
     struct seen_pool_link *link;
-    status = seen_pool_take(p, &link, r);
+    status = seen_pool_take(p, &link, error);
     if (status != SEEN_OK) return status;
     seen_pool_return(p, link);
     (void)seen_url_param(&p->url, "timeout");
@@ -89,11 +89,11 @@ static struct seen_pool_link *take_idle(struct seen_pool *p, bool *reached)
 /* A server that was there and restarts is waited for, as it is by commands on a
  * connection that broke; meanwhile somebody may give one back. */
 seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
-                           seen_store_report *r)
+                           seen_error *error)
 {
     bool reached;
     if (seen_home_left(&p->home))
-        return seen_report(r, SEEN_INVALID, "%s", p->home.sentence);
+        return seen_fail(error, SEEN_INVALID, NULL, "%s", p->home.sentence);
     *out = take_idle(p, &reached);
     if (*out) return SEEN_OK;
     struct seen_pool_link *link =
@@ -101,11 +101,11 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
     if (!link) return SEEN_NOMEM;
     struct seen_url url = p->url; /* each thread notes what it used */
     uint64_t until = seen_redis_patience(&url);
-    seen_status status = seen_redis_open(&link->client, &url, p->db, r);
+    seen_status status = seen_redis_open(&link->client, &url, p->db, error);
     while (status == SEEN_IO && reached && seen_redis_rest(until)) {
         *out = take_idle(p, &reached);
         if (*out) break;
-        status = seen_redis_open(&link->client, &url, p->db, r);
+        status = seen_redis_open(&link->client, &url, p->db, error);
     }
     if (status == SEEN_OK && !*out) {
         pthread_mutex_lock(&p->lock);
@@ -126,12 +126,13 @@ void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link)
     pthread_mutex_unlock(&p->lock);
 }
 
-void seen_pool_tell(struct seen_pool *p, const seen_store_report *r)
+void seen_pool_tell(struct seen_pool *p, const seen_error *error)
 {
     int before = errno;
     if (seen_home_left(&p->home)) return; /* a thread may have had the lock */
     pthread_mutex_lock(&p->lock);
-    if (r->problem[0]) memcpy(p->problem, r->problem, sizeof p->problem);
+    if (error->text[0])
+        snprintf(p->problem, sizeof p->problem, "%s", error->text);
     pthread_mutex_unlock(&p->lock);
     errno = before;
 }
@@ -139,12 +140,12 @@ void seen_pool_tell(struct seen_pool *p, const seen_store_report *r)
 seen_status seen_pool_say(struct seen_pool *p, seen_status status,
                           const char *format, ...)
 {
-    seen_store_report r = {0};
+    seen_error r = {0};
     va_list args;
     va_start(args, format);
-    vsnprintf(r.problem, sizeof r.problem, format, args);
+    vsnprintf(r.text, sizeof r.text, format, args);
     va_end(args);
-    seen_reply_clean(r.problem);
+    seen_reply_clean(r.text);
     seen_pool_tell(p, &r);
     return status;
 }
@@ -163,7 +164,7 @@ seen_status seen_pool_strange(struct seen_pool *p, const char *command,
 
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n)
 {
-    seen_store_report r = {0};
+    seen_error r = {0};
     struct seen_pool_link *link;
     seen_status status = seen_pool_take(p, &link, &r);
     for (size_t i = 0; i < n; i++) {

@@ -26,21 +26,21 @@ struct seen_pool {
     pthread_mutex_t lock;
     struct seen_pool_link *idle;
     bool reached; /* a connection was made once: later ones are waited for */
-    char problem[256]; /* what went wrong last */
+    char problem[sizeof((seen_error *)0)->text]; /* what went wrong last */
 };
 
 /* Of what follows the scheme. The path is the number of a database; or a key,
  * where the caller takes one there and no parameter `key` is given. A password may
  * be in a file: password-file=PATH. The parameters of connections count as used. */
 seen_status seen_pool_open(struct seen_pool *p, const char *rest,
-                           bool key_in_path, seen_store_report *r);
+                           bool key_in_path, seen_error *error);
 /* Also of one that could not be opened, and in a child that was forked: what is
  * idle is whole at any time. */
 void seen_pool_close(struct seen_pool *p);
 
 /* SEEN_INVALID: in another process. */
 seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **link,
-                           seen_store_report *r);
+                           seen_error *error);
 void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);
 
 /* seen_redis_run() on one of them; what goes wrong is kept. */
@@ -51,7 +51,7 @@ seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,
 seen_status seen_pool_script(struct seen_pool *p, const char *text,
                              char digest[SEEN_DIGEST]);
 /* Keep what went wrong. */
-void seen_pool_tell(struct seen_pool *p, const seen_store_report *r);
+void seen_pool_tell(struct seen_pool *p, const seen_error *error);
 /* A reply is not what was expected: SEEN_CORRUPT. */
 seen_status seen_pool_strange(struct seen_pool *p, const char *command,
                               const struct redisReply *reply,

@@ -1,7 +1,7 @@
 /* url.c - see url.h. */
 #include "redis/url.h"
 
-#include "store/report.h"
+#include "base/error.h"
 
 #include <string.h>
 
@@ -49,14 +49,14 @@ static bool decode(const char *from, size_t len, char *to, size_t cap)
     return true;
 }
 
-static seen_status bad(seen_store_report *r, const char *what)
+static seen_status bad(seen_error *error, const char *what)
 {
-    return seen_report(r, SEEN_INVALID, "URL: %s", what);
+    return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", what);
 }
 
 /* "user:password@", "password@" or nothing; the rest begins at *at. */
 static seen_status parse_login(const char **at, size_t len,
-                               struct seen_url *url, seen_store_report *r)
+                               struct seen_url *url, seen_error *error)
 {
     size_t sign = len;
     for (size_t i = 0; i < len; i++)
@@ -66,24 +66,24 @@ static seen_status parse_login(const char **at, size_t len,
     const char *password = colon ? colon + 1 : *at;
     if (colon &&
         !decode(*at, (size_t)(colon - *at), url->user, sizeof url->user))
-        return bad(r, "the user's name is too long or has a bad %XX");
+        return bad(error, "the user's name is too long or has a bad %XX");
     if (!decode(password, (size_t)(*at + sign - password), url->password,
                 sizeof url->password))
-        return bad(r, "the password is too long or has a bad %XX");
+        return bad(error, "the password is too long or has a bad %XX");
     *at += sign + 1;
     return SEEN_OK;
 }
 
 static seen_status parse_host(const char *at, const char *end,
-                              struct seen_url *url, seen_store_report *r)
+                              struct seen_url *url, seen_error *error)
 {
     const char *host = at, *host_end = end, *port = NULL;
     if (at < end && *at == '[') {
         host_end = memchr(at, ']', (size_t)(end - at));
-        if (!host_end) return bad(r, "a bracket is not closed");
+        if (!host_end) return bad(error, "a bracket is not closed");
         host++;
         if (host_end + 1 < end && host_end[1] != ':')
-            return bad(r, "expected :port behind the bracket");
+            return bad(error, "expected :port behind the bracket");
         if (host_end + 1 < end) port = host_end + 2;
     } else {
         const char *colon = memchr(at, ':', (size_t)(end - at));
@@ -92,14 +92,14 @@ static seen_status parse_host(const char *at, const char *end,
             port = colon + 1;
         }
     }
-    if (host == host_end) return bad(r, "no host is named");
+    if (host == host_end) return bad(error, "no host is named");
     if (!decode(host, (size_t)(host_end - host), url->host, sizeof url->host))
-        return bad(r, "the host is too long or has a bad %XX");
+        return bad(error, "the host is too long or has a bad %XX");
     char digits[8];
     uint64_t number = PORT;
     if (port && (!decode(port, (size_t)(end - port), digits, sizeof digits) ||
                  !seen_url_digits(digits, 65535, &number) || number == 0))
-        return bad(r, "the port is a number from 1 to 65535");
+        return bad(error, "the port is a number from 1 to 65535");
     url->port = (uint16_t)number;
     return SEEN_OK;
 }
@@ -113,22 +113,23 @@ static bool is_repeated(const struct seen_url *url)
 }
 
 static seen_status parse_params(const char *at, struct seen_url *url,
-                                seen_store_report *r)
+                                seen_error *error)
 {
     while (*at) {
         size_t len = strcspn(at, "&");
         const char *equals = memchr(at, '=', len);
-        if (url->n == SEEN_URL_PARAMS) return bad(r, "too many parameters");
-        if (!equals) return bad(r, "expected name=value behind ? and &");
+        if (url->n == SEEN_URL_PARAMS) return bad(error, "too many parameters");
+        if (!equals) return bad(error, "expected name=value behind ? and &");
         if (!decode(at, (size_t)(equals - at), url->param[url->n].name,
                     sizeof url->param[0].name) ||
             !decode(equals + 1, (size_t)(at + len - equals - 1),
                     url->param[url->n].value, sizeof url->param[0].value))
-            return bad(r, "a parameter is too long or has a bad %XX");
+            return bad(error, "a parameter is too long or has a bad %XX");
         url->n++;
         if (is_repeated(url))
-            return seen_report(r, SEEN_INVALID, "URL: %s is given twice",
-                               url->param[url->n - 1].name);
+            return seen_fail(error, SEEN_INVALID, NULL,
+                             "URL: %s is given twice",
+                             url->param[url->n - 1].name);
         at += len;
         if (*at == '&') at++;
     }
@@ -136,26 +137,27 @@ static seen_status parse_params(const char *at, struct seen_url *url,
 }
 
 seen_status seen_url_parse(const char *rest, struct seen_url *url,
-                           seen_store_report *r)
+                           seen_error *error)
 {
     *url = (struct seen_url){0};
-    if (strncmp(rest, "//", 2) != 0) return bad(r, "expected // and a host");
+    if (strncmp(rest, "//", 2) != 0)
+        return bad(error, "expected // and a host");
     const char *at = rest + 2;
     size_t len = strcspn(at, "/?");
     const char *end = at + len;
-    seen_status status = parse_login(&at, len, url, r);
-    if (status == SEEN_OK) status = parse_host(at, end, url, r);
+    seen_status status = parse_login(&at, len, url, error);
+    if (status == SEEN_OK) status = parse_host(at, end, url, error);
     if (status != SEEN_OK) return status;
     if (*end == '/') {
         len = strcspn(++end, "?");
         if (!url->password[0] && memchr(end, '@', len)) /* do not print it */
-            return bad(r, "an @ behind the first /: write / as %2F in a "
-                          "password, and @ as %40 in a name");
+            return bad(error, "an @ behind the first /: write / as %2F in a "
+                              "password, and @ as %40 in a name");
         if (!decode(end, len, url->path, sizeof url->path))
-            return bad(r, "the path is too long or has a bad %XX");
+            return bad(error, "the path is too long or has a bad %XX");
         end += len;
     }
-    return *end == '?' ? parse_params(end + 1, url, r) : SEEN_OK;
+    return *end == '?' ? parse_params(end + 1, url, error) : SEEN_OK;
 }
 
 const char *seen_url_param(struct seen_url *url, const char *name)
@@ -170,21 +172,22 @@ const char *seen_url_param(struct seen_url *url, const char *name)
 
 seen_status seen_url_number(struct seen_url *url, const char *name,
                             uint64_t most, uint64_t standard, uint64_t *out,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     const char *value = seen_url_param(url, name);
     *out = standard;
     if (!value || seen_url_digits(value, most, out)) return SEEN_OK;
-    return seen_report(r, SEEN_INVALID, "URL: %s=%s is not a number up to %llu",
-                       name, value, (unsigned long long)most);
+    return seen_fail(error, SEEN_INVALID, NULL,
+                     "URL: %s=%s is not a number up to %llu", name, value,
+                     (unsigned long long)most);
 }
 
-seen_status seen_url_done(const struct seen_url *url, seen_store_report *r)
+seen_status seen_url_done(const struct seen_url *url, seen_error *error)
 {
     for (size_t i = 0; i < url->n; i++)
         if (!url->param[i].used)
-            return seen_report(r, SEEN_INVALID,
-                               "URL: no parameter is called %s",
-                               url->param[i].name);
+            return seen_fail(error, SEEN_INVALID, NULL,
+                             "URL: no parameter is called %s",
+                             url->param[i].name);
     return SEEN_OK;
 }

@@ -25,16 +25,16 @@ struct seen_url {
 
 /* What follows the scheme, "//host...". SEEN_INVALID: the report says what. */
 seen_status seen_url_parse(const char *rest, struct seen_url *url,
-                           seen_store_report *r);
+                           seen_error *error);
 
 /* The value of a parameter, NULL: not given. It counts as used. */
 const char *seen_url_param(struct seen_url *url, const char *name);
 /* All digits, and at most so much; `standard` if it is not given. */
 seen_status seen_url_number(struct seen_url *url, const char *name,
                             uint64_t most, uint64_t standard, uint64_t *out,
-                            seen_store_report *r);
+                            seen_error *error);
 /* A parameter that nobody wanted is a mistake. */
-seen_status seen_url_done(const struct seen_url *url, seen_store_report *r);
+seen_status seen_url_done(const struct seen_url *url, seen_error *error);
 
 /* Digits, all of them, at most so much. */
 bool seen_url_digits(const char *text, uint64_t most, uint64_t *out);

@@ -10,8 +10,8 @@
 #include "remote/remote.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "redis/decimal.h"
-#include "store/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -155,16 +155,16 @@ static seen_status reserve(seen_remote *m, const seen_spec *spec)
 }
 
 static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
+                        seen_outcome *outcome, seen_error *error)
 {
     bool there = false;
     if (create && (!create->items || !(create->fpp > 0 && create->fpp < 1)))
-        return seen_report(r, SEEN_INVALID, "expected items and fpp");
+        return seen_fail(error, SEEN_INVALID, NULL, "expected items and fpp");
     seen_status status = exists(m, &there);
     if (status != SEEN_OK || there) return status;
     if (!create) return absent(m);
     status = reserve(m, create);
-    if (status == SEEN_OK && r) r->created = true;
+    outcome->created = status == SEEN_OK;
     /* Somebody else may have made it meanwhile; or we, if a reply was lost. */
     if (status == SEEN_IO && exists(m, &there) == SEEN_OK && there)
         status = SEEN_OK;

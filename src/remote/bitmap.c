@@ -7,8 +7,8 @@
 #include "remote/remote.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "remote/batch.h"
-#include "store/report.h"
 
 #include <string.h>
 
@@ -98,20 +98,20 @@ static seen_status take_out(seen_remote *m, const seen_key *keys, size_t n,
 /* What is at or above the bound cannot be asked for; that it is there says that
  * the bound may be another one. */
 static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
+                        seen_outcome *outcome, seen_error *error)
 {
     uint64_t len;
     bool longer;
     (void)create;
     seen_status status = seen_remote_length(m, &len, &longer);
-    if (r) r->empty = status == SEEN_OK && len == 0;
+    outcome->empty = status == SEEN_OK && len == 0;
     if (status == SEEN_OK && longer)
-        seen_report(r, SEEN_OK,
-                    "%.100s: has %llu bytes, more than bits=%llu takes: "
-                    "numbers from %llu on are there, too, and cannot be asked "
-                    "for",
-                    m->key, (unsigned long long)len,
-                    (unsigned long long)m->bits, (unsigned long long)m->bits);
+        seen_fail(error, SEEN_OK, NULL,
+                  "%.100s: has %llu bytes, more than bits=%llu takes: "
+                  "numbers from %llu on are there, too, and cannot be asked "
+                  "for",
+                  m->key, (unsigned long long)len, (unsigned long long)m->bits,
+                  (unsigned long long)m->bits);
     return status;
 }
 

@@ -11,9 +11,9 @@
  */
 #include "remote/remote.h"
 
+#include "base/error.h"
 #include "hash/murmur3.h"
 #include "remote/batch.h"
-#include "store/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -150,13 +150,13 @@ static seen_status check_length(seen_remote *m, uint64_t *len)
 }
 
 static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
+                        seen_outcome *outcome, seen_error *error)
 {
     uint64_t len;
     double ones;
     (void)create;
     seen_status status = check_length(m, &len);
-    if (r) r->empty = status == SEEN_OK && len == 0;
+    outcome->empty = status == SEEN_OK && len == 0;
     if (status != SEEN_OK || len == 0 || 8 * len >= m->bits) return status;
     status = count_ones(m, len, &ones);
     if (status != SEEN_OK) return status;
@@ -169,10 +169,10 @@ static seen_status open(seen_remote *m, const seen_spec *create,
                              "service",
                              m->key, ones, below, bits);
     if (chance < WARN)
-        seen_report(r, SEEN_OK,
-                    "%.100s: all bits that are set are below %llu, which is "
-                    "unlikely with bits=%llu: is that what the service has?",
-                    m->key, below, bits);
+        seen_fail(error, SEEN_OK, NULL,
+                  "%.100s: all bits that are set are below %llu, which is "
+                  "unlikely with bits=%llu: is that what the service has?",
+                  m->key, below, bits);
     return SEEN_OK;
 }
 

@@ -1,14 +1,15 @@
 /* none.c - built without hiredis: there are no servers. */
 #include "seen_remote.h"
 
-#include "store/report.h"
+#include "base/error.h"
 
 seen_status seen_remote_open(seen_remote **m, const char *url,
-                             const seen_spec *create, seen_store_report *r)
+                             const seen_spec *create, seen_outcome *outcome,
+                             seen_error *error)
 {
-    (void)m, (void)url, (void)create;
-    seen_report_begin(r);
-    return seen_report(r, SEEN_UNSUPPORTED, "built without hiredis");
+    (void)m, (void)url, (void)create, (void)outcome;
+    seen_error_begin(error);
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without hiredis");
 }
 
 void seen_remote_close(seen_remote *m)
@@ -63,9 +64,9 @@ seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)
 
 seen_status seen_remote_users(seen_users **u, const char *url,
                               const seen_users_options *options,
-                              seen_store_report *r)
+                              seen_outcome *outcome, seen_error *error)
 {
-    (void)u, (void)url, (void)options;
-    seen_report_begin(r);
-    return seen_report(r, SEEN_UNSUPPORTED, "built without hiredis");
+    (void)u, (void)url, (void)options, (void)outcome;
+    seen_error_begin(error);
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without hiredis");
 }

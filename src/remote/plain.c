@@ -30,12 +30,12 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/error.h"
 #include "bits/line.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
 #include "redis/decimal.h"
 #include "remote/batch.h"
-#include "store/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
 /* From 2.3 % on a blocked filter has four bits a key (seen plan -p 3%); here a key
  * always has eight, and whoever wants no more than that gets a filter for 2 %. */
 static seen_status plan(struct plain *p, const seen_spec *spec,
-                        seen_store_report *r)
+                        seen_error *error)
 {
     seen_plan blocked;
     seen_spec wish = {.kind = SEEN_BLOCKED,
@@ -160,7 +160,7 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
                       .flags = SEEN_KEYED,
                       .key = p->secret};
     const char *problem = seen_plan_problem(&wish);
-    if (problem) return seen_report(r, SEEN_INVALID, "%s", problem);
+    if (problem) return seen_fail(error, SEEN_INVALID, NULL, "%s", problem);
     seen_status status = seen_plan_for(&wish, &blocked);
     if (status != SEEN_OK) return status;
     p->lines = blocked.bits / SEEN_LINE_BITS;
@@ -168,8 +168,8 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
     p->items = spec->items;
     p->fpp = spec->fpp;
     if (p->probes > 2 || p->lines > MOST_LINES)
-        return seen_report(r, SEEN_UNSUPPORTED,
-                           "such a low rate takes more than two lines a key");
+        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                         "such a low rate takes more than two lines a key");
     return SEEN_OK;
 }
 
@@ -211,19 +211,19 @@ static void remove_parts(seen_remote *m, const struct plain *p)
 }
 
 static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
-                        seen_store_report *r)
+                        seen_error *error)
 {
     struct plain *p = m->own;
     uint8_t random[16];
     char text[512];
     if (!spec->items || !(spec->fpp > 0 && spec->fpp < 1))
-        return seen_report(r, SEEN_INVALID, "expected items and fpp");
+        return seen_fail(error, SEEN_INVALID, NULL, "expected items and fpp");
     if (seen_random_key(p->secret) != SEEN_OK ||
         seen_random_key(random) != SEEN_OK)
-        return seen_report_io(r, "random");
+        return seen_fail_io(error, NULL, "random");
     p->tag = seen_get_le64(random);
     set_prefix(m, p);
-    seen_status status = plan(p, spec, r);
+    seen_status status = plan(p, spec, error);
     for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++)
         status = make_part(m, p, i);
     if (status != SEEN_OK) {
@@ -272,7 +272,7 @@ static seen_status find(seen_remote *m)
 }
 
 static seen_status open(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r)
+                        seen_outcome *outcome, seen_error *error)
 {
     m->own = seen_alloc_zeroed(&system_memory, sizeof(struct plain));
     if (!m->own) return SEEN_NOMEM;
@@ -280,9 +280,9 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     if (status != SEEN_ABSENT || !create) return status;
     bool ours = false;
     m->pool.problem[0] = '\0';
-    status = make(m, create, &ours, r);
+    status = make(m, create, &ours, error);
     if (status != SEEN_OK) return status;
-    if (ours && r) r->created = true;
+    outcome->created = ours;
     return ours ? SEEN_OK : find(m);
 }
 

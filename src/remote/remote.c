@@ -2,7 +2,8 @@
 #include "remote/remote.h"
 
 #include "base/alloc.h"
-#include "store/report.h"
+#include "base/error.h"
+#include "store/outcome.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -30,28 +31,28 @@ static const struct seen_remote_ops *find(const char *url, const char **rest)
     return NULL;
 }
 
-static seen_status find_key(seen_remote *m, seen_store_report *r)
+static seen_status find_key(seen_remote *m, seen_error *error)
 {
     const char *key = seen_url_param(&m->pool.url, "key");
     if (!key && m->ops->key_in_path) key = m->pool.url.path;
     if (!key || !key[0])
-        return seen_report(r, SEEN_INVALID, "URL: expected %s",
-                           m->ops->key_in_path ? "/NAME or ?key=NAME"
-                                               : "?key=NAME");
+        return seen_fail(error, SEEN_INVALID, NULL, "URL: expected %s",
+                         m->ops->key_in_path ? "/NAME or ?key=NAME"
+                                             : "?key=NAME");
     memcpy(m->key, key, strlen(key) + 1);
     return SEEN_OK;
 }
 
 static seen_status find_bits(seen_remote *m, const seen_spec *create,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     if (!m->ops->bits) return SEEN_OK;
     seen_status status =
         seen_url_number(&m->pool.url, "bits", MOST_BITS,
-                        create ? create->bits : 0, &m->bits, r);
+                        create ? create->bits : 0, &m->bits, error);
     if (status == SEEN_OK && (m->bits == 0 || m->bits > MOST_BITS))
-        status = seen_report(r, SEEN_INVALID, "URL: expected bits=M, %s",
-                             m->ops->bits);
+        status = seen_fail(error, SEEN_INVALID, NULL,
+                           "URL: expected bits=M, %s", m->ops->bits);
     return status;
 }
 
@@ -98,30 +99,35 @@ static seen_status look_at_type(seen_remote *m)
 /* ---- Life --------------------------------------------------------------- */
 
 seen_status seen_remote_open(seen_remote **out, const char *url,
-                             const seen_spec *create, seen_store_report *r)
+                             const seen_spec *create, seen_outcome *outcome,
+                             seen_error *error)
 {
+    seen_outcome did = {0};
     const char *rest = NULL;
-    seen_report_begin(r);
-    if (!out || !url) return SEEN_INVALID;
+    seen_error_begin(error);
+    if (!out || !url || !seen_outcome_ok(outcome))
+        return seen_error_end(error, SEEN_INVALID);
     const struct seen_remote_ops *ops = find(url, &rest);
     if (!ops)
-        return seen_report(r, SEEN_UNSUPPORTED,
-                           strncmp(url, "rediss:", 7) == 0
-                               ? "TLS is not offered: use redis:// and a tunnel"
-                               : "no filter on a server has such a URL");
+        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                         strncmp(url, "rediss:", 7) == 0
+                             ? "TLS is not offered: use redis:// and a tunnel"
+                             : "no filter on a server has such a URL");
     seen_remote *m = seen_alloc_zeroed(&system_memory, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->ops = ops;
-    seen_status status = seen_pool_open(&m->pool, rest, ops->key_in_path, r);
-    if (status == SEEN_OK) status = find_key(m, r);
-    if (status == SEEN_OK) status = find_bits(m, create, r);
-    if (status == SEEN_OK) status = seen_url_done(&m->pool.url, r);
+    seen_status status =
+        seen_pool_open(&m->pool, rest, ops->key_in_path, error);
+    if (status == SEEN_OK) status = find_key(m, error);
+    if (status == SEEN_OK) status = find_bits(m, create, error);
+    if (status == SEEN_OK) status = seen_url_done(&m->pool.url, error);
     if (status == SEEN_OK) status = look_at_type(m);
-    if (status == SEEN_OK && ops->open) status = ops->open(m, create, r);
+    if (status == SEEN_OK && ops->open)
+        status = ops->open(m, create, &did, error);
+    seen_outcome_tell(outcome, &did);
     if (status != SEEN_OK) {
-        seen_report(r, status, "%s",
-                    m->pool.problem[0] ? m->pool.problem
-                                       : seen_strerror(status));
+        seen_fail(error, status, NULL, "%s",
+                  m->pool.problem[0] ? m->pool.problem : seen_strerror(status));
         seen_remote_close(m);
         return status;
     }

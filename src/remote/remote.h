@@ -28,7 +28,7 @@ struct seen_remote_ops {
     /* The URL has been read. NULL: nothing to do, a key that is not there is an
      * empty filter. */
     seen_status (*open)(seen_remote *m, const seen_spec *create,
-                        seen_store_report *r);
+                        seen_outcome *outcome, seen_error *error);
     /* Ask for keys, or add them. there[i] (may be NULL): key i may be there, or
      * was before. */
     seen_status (*send)(seen_remote *m, bool adds, const seen_key *keys,

@@ -1,7 +1,7 @@
 /* users.c - users on servers: find the kind of store; users/users.c does the rest. */
 #include "remote/users_server.h"
 
-#include "store/report.h"
+#include "base/error.h"
 
 #include <string.h>
 
@@ -12,10 +12,10 @@ static const struct seen_users_kind kinds[] = {
 
 seen_status seen_remote_users(seen_users **u, const char *url,
                               const seen_users_options *options,
-                              seen_store_report *r)
+                              seen_outcome *outcome, seen_error *error)
 {
     const char *rest = NULL;
-    seen_report_begin(r);
+    seen_error_begin(error);
     if (!u || !url) return SEEN_INVALID;
     const struct seen_users_kind *kind =
         seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, url, &rest);
@@ -25,5 +25,5 @@ seen_status seen_remote_users(seen_users **u, const char *url,
             ? "TLS is not offered: use redis:// and a tunnel"
             : "no store on a server has such a URL: expected redis:// or "
               "redis+list://",
-        r);
+        outcome, error);
 }

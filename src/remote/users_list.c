@@ -43,9 +43,9 @@
  */
 #include "remote/users_server.h"
 
+#include "base/error.h"
 #include "dialect/dialect.h"
 #include "redis/decimal.h"
-#include "store/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -612,35 +612,37 @@ static const struct seen_users_ops ops = {
     .stats = stats,
 };
 
-static seen_status read_url(struct list *m, seen_store_report *r)
+static seen_status read_url(struct list *m, seen_error *error)
 {
     struct seen_url *url = &m->server.pool.url;
     seen_plan plan;
     seen_status status =
-        seen_url_number(url, "n", UINT32_MAX, ITEMS, &m->spec.items, r);
+        seen_url_number(url, "n", UINT32_MAX, ITEMS, &m->spec.items, error);
     if (status == SEEN_OK)
-        status = seen_url_number(url, "ttl", UINT32_MAX, TTL, &m->ttl, r);
+        status = seen_url_number(url, "ttl", UINT32_MAX, TTL, &m->ttl, error);
     const char *p = seen_url_param(url, "p");
     m->spec.fpp = FPP;
     m->spec.dialect = DIALECT_NAME;
-    if (status == SEEN_OK) status = seen_url_done(url, r);
+    if (status == SEEN_OK) status = seen_url_done(url, error);
     if (status != SEEN_OK) return status;
     if (p && (!seen_decimal_get(p, &m->spec.fpp) ||
               !(m->spec.fpp > 0 && m->spec.fpp < 1)))
-        return seen_report(r, SEEN_INVALID,
-                           "URL: p=%s is not a rate between 0 and 1", p);
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "URL: p=%s is not a rate between 0 and 1", p);
     if (m->ttl == 0)
-        return seen_report(r, SEEN_INVALID, "URL: ttl=0: expected seconds");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "URL: ttl=0: expected seconds");
     const char *problem = seen_plan_problem(&m->spec);
-    if (problem) return seen_report(r, SEEN_INVALID, "URL: %s", problem);
+    if (problem)
+        return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", problem);
     status = seen_plan_for(&m->spec, &plan);
     if (status != SEEN_OK) return status;
     if (plan.bits / 6 >= MOST_LETTERS)
-        return seen_report(r, SEEN_UNSUPPORTED,
-                           "URL: n=%llu and p=%g take %llu bits, which is too "
-                           "much for a list",
-                           (unsigned long long)m->spec.items, m->spec.fpp,
-                           (unsigned long long)plan.bits);
+        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                         "URL: n=%llu and p=%g take %llu bits, which is too "
+                         "much for a list",
+                         (unsigned long long)m->spec.items, m->spec.fpp,
+                         (unsigned long long)plan.bits);
     m->place = seen_place_of(plan.bits, plan.hashes, 0);
     return SEEN_OK;
 }
@@ -657,37 +659,39 @@ static void put_numbers(struct list *m)
 
 static seen_status check_options(const struct list *m,
                                  const seen_users_options *options,
-                                 seen_store_report *r)
+                                 seen_error *error)
 {
     const seen_policy is = policy_of(m), *p = options->policy;
     if (options->secret)
-        return seen_report(r, SEEN_INVALID, "such lists have no secret");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "such lists have no secret");
     if (p && ((p->items && p->items != is.items) ||
               (p->generations && p->generations != is.generations) ||
               (p->fpp > 0 && p->fpp != is.fpp) || (p->ttl && p->ttl != is.ttl)))
-        return seen_report(r, SEEN_INVALID,
-                           "the policy is that of the service: n, p and ttl "
-                           "of the URL, and five filters");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "the policy is that of the service: n, p and ttl "
+                         "of the URL, and five filters");
     return SEEN_OK;
 }
 
 seen_status seen_remote_users_list(struct seen_users **u, const char *where,
                                    const seen_users_options *options,
-                                   seen_store_report *r)
+                                   seen_outcome *outcome, seen_error *error)
 {
+    (void)outcome;
     struct list *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
-    seen_status status = seen_server_open(&m->server, where, "", r);
-    if (status == SEEN_OK) status = read_url(m, r);
-    if (status == SEEN_OK) status = check_options(m, options, r);
+    seen_status status = seen_server_open(&m->server, where, "", error);
+    if (status == SEEN_OK) status = read_url(m, error);
+    if (status == SEEN_OK) status = check_options(m, options, error);
     if (status == SEEN_OK) put_numbers(m);
     const seen_policy policy = policy_of(m);
     if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
     if (status == SEEN_OK && options->mode != SEEN_STORE_READ) {
         status = seen_pool_script(&m->server.pool, script, m->digest);
         if (status != SEEN_OK)
-            seen_report(r, status, "%s", m->server.pool.problem);
+            seen_fail(error, status, NULL, "%s", m->server.pool.problem);
     }
     if (status == SEEN_OK)
         *u = &m->server.head;

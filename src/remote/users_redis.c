@@ -20,9 +20,9 @@
 #include "remote/users_server.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "exposure/exposure.h"
 #include "redis/decimal.h"
-#include "store/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -478,7 +478,7 @@ static const struct seen_users_ops ops = {
 };
 
 /* Does the server know the commands? */
-static seen_status look_for_module(struct module *m, seen_store_report *r)
+static seen_status look_for_module(struct module *m, seen_error *error)
 {
     const char *argv[] = {"COMMAND", "INFO", "SEEN.TAKE"};
     const size_t len[] = {7, 4, 9};
@@ -486,7 +486,7 @@ static seen_status look_for_module(struct module *m, seen_store_report *r)
         .argc = 3, .argv = argv, .len = len, .repeatable = true};
     seen_status status = seen_pool_run(&m->server.pool, &k, 1);
     if (status != SEEN_OK)
-        return seen_report(r, status, "%s", m->server.pool.problem);
+        return seen_fail(error, status, NULL, "%s", m->server.pool.problem);
     size_t n = 0, fields;
     bool good = seen_reply_array(k.reply, &n) && n == 1;
     bool known = good && seen_reply_array(seen_reply_at(k.reply, 0), &fields);
@@ -495,25 +495,26 @@ static seen_status look_for_module(struct module *m, seen_store_report *r)
                                    "what a command is");
     seen_redis_done(&k, 1);
     if (status != SEEN_OK)
-        return seen_report(r, status, "%s", m->server.pool.problem);
+        return seen_fail(error, status, NULL, "%s", m->server.pool.problem);
     if (known) return SEEN_OK;
-    return seen_report(r, SEEN_UNSUPPORTED,
-                       "the server has no SEEN.* commands: load seen.so");
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "the server has no SEEN.* commands: load seen.so");
 }
 
 seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
                                     const seen_users_options *options,
-                                    seen_store_report *r)
+                                    seen_outcome *outcome, seen_error *error)
 {
+    (void)outcome;
     struct module *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
-    seen_status status = seen_server_open(&m->server, where, "seen:", r);
-    if (status == SEEN_OK) status = seen_url_done(&m->server.pool.url, r);
+    seen_status status = seen_server_open(&m->server, where, "seen:", error);
+    if (status == SEEN_OK) status = seen_url_done(&m->server.pool.url, error);
     if (status == SEEN_OK && options->secret)
-        status = seen_report(r, SEEN_INVALID,
-                             "the server has the secret: secret-file, when "
-                             "seen.so is loaded");
+        status = seen_fail(error, SEEN_INVALID, NULL,
+                           "the server has the secret: secret-file, when "
+                           "seen.so is loaded");
     if (status == SEEN_OK && options->policy) {
         const seen_policy p = seen_policy_filled(options->policy);
         char fpp[SEEN_DECIMAL];
@@ -522,7 +523,7 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
                  "items=%u,generations=%u,fpp=%s,ttl=%llums", p.items,
                  p.generations, fpp, (unsigned long long)p.ttl);
     }
-    if (status == SEEN_OK) status = look_for_module(m, r);
+    if (status == SEEN_OK) status = look_for_module(m, error);
     if (status == SEEN_OK)
         *u = &m->server.head;
     else

@@ -1,7 +1,7 @@
 /* users_server.c - see users_server.h. */
 #include "remote/users_server.h"
 
-#include "store/report.h"
+#include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,14 @@
 /* ---- Life --------------------------------------------------------------- */
 
 seen_status seen_server_open(struct seen_server *m, const char *where,
-                             const char *standard, seen_store_report *r)
+                             const char *standard, seen_error *error)
 {
-    seen_status status = seen_pool_open(&m->pool, where, false, r);
+    seen_status status = seen_pool_open(&m->pool, where, false, error);
     if (status != SEEN_OK) return status;
     const char *prefix = seen_url_param(&m->pool.url, "prefix");
     if (prefix && strlen(prefix) >= sizeof m->prefix)
-        return seen_report(r, SEEN_INVALID, "URL: the prefix is too long");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "URL: the prefix is too long");
     strcpy(m->prefix, prefix ? prefix : standard);
     return SEEN_OK;
 }
@@ -195,7 +196,7 @@ static seen_status walk_primary(struct walk *k, seen_redis *client,
                               "COUNT", SCAN_COUNT, "TYPE",  k->view->type};
         struct seen_command scan = {
             .argc = 8, .argv = argv, .primary = primary, .repeatable = first};
-        seen_store_report r = {0};
+        seen_error r = {0};
         status = seen_redis_run(client, &scan, 1, &r);
         if (status != SEEN_OK) seen_pool_tell(&k->m->pool, &r);
         if (status == SEEN_OK) status = walk_page(k, scan.reply, cursor);
@@ -208,13 +209,13 @@ static seen_status walk_primary(struct walk *k, seen_redis *client,
 static seen_status walk_all(struct walk *k, seen_redis *client)
 {
     struct seen_primaries before, after;
-    seen_store_report r = {0};
+    seen_error r = {0};
     seen_status status = seen_redis_primaries(client, &before, &r);
     for (size_t i = 0; status == SEEN_OK && !k->stopped && i < before.n; i++)
         status = walk_primary(k, client, before.at[i]);
     if (status == SEEN_OK && !k->stopped)
         status = seen_redis_primaries(client, &after, &r);
-    if (r.problem[0]) seen_pool_tell(&k->m->pool, &r);
+    if (r.text[0]) seen_pool_tell(&k->m->pool, &r);
     if (status == SEEN_OK && !k->stopped && after.map != before.map)
         status = seen_pool_say(&k->m->pool, SEEN_BUSY,
                                "slots of the cluster have moved meanwhile: "
@@ -228,7 +229,7 @@ seen_status seen_server_each(
 {
     struct walk k = {
         .m = m, .view = view, .now = now, .each = each, .ctx = ctx};
-    seen_store_report r = {0};
+    seen_error r = {0};
     struct seen_pool_link *link;
     quote(m->prefix, k.pattern);
     seen_status status = seen_pool_take(&m->pool, &link, &r);
@@ -263,9 +264,9 @@ seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
 }
 
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     (void)u, (void)dir;
-    return seen_report(r, SEEN_UNSUPPORTED,
-                       "the server makes its own backups: BGSAVE");
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "the server makes its own backups: BGSAVE");
 }

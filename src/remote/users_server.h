@@ -23,7 +23,7 @@ struct seen_server {
 
 /* Connects. prefix=P counts as used; `standard` if it is not given. */
 seen_status seen_server_open(struct seen_server *m, const char *where,
-                             const char *standard, seen_store_report *r);
+                             const char *standard, seen_error *error);
 /* Also of one that could not be opened; the memory is the caller's. */
 void seen_server_close(struct seen_server *m);
 
@@ -81,6 +81,6 @@ seen_status seen_server_sync(struct seen_users *u);
 seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
                               uint64_t *removed);
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
-                               seen_store_report *r);
+                               seen_error *error);
 
 #endif

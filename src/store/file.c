@@ -41,12 +41,13 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "plan/sizing.h"
 #include "store/home.h"
 #include "store/io.h"
 #include "store/journal.h"
+#include "store/outcome.h"
 #include "store/replace.h"
-#include "store/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -94,7 +95,8 @@ struct seen_filter_store {
     uint64_t told;    /* the time of the last FRAME_ADVANCE of ours */
     uint32_t calling; /* for a checkpoint: no more frames until it is made */
     bool failed;      /* a sync failed: no more changes */
-    int doubts;       /* times that a reader has seen damage in the journal */
+    seen_outcome outcome; /* of opening or verifying it */
+    int doubts; /* times that a reader has seen damage in the journal */
     pthread_mutex_t lock;
     pthread_cond_t turn; /* `applied` has moved on */
 };
@@ -104,11 +106,11 @@ static const seen_allocator system_memory;
 /* ---- Reports ------------------------------------------------------------ */
 
 /* What the status of a container means, where the call did not say more. */
-static seen_status explain(seen_store_report *r, seen_status status)
+static seen_status explain(seen_error *error, seen_status status)
 {
     if (status == SEEN_CORRUPT)
-        return seen_report(r, status, "not a filter file, or damaged");
-    return seen_report(r, status, "%s", seen_strerror(status));
+        return seen_fail(error, status, NULL, "not a filter file, or damaged");
+    return seen_fail(error, status, NULL, "%s", seen_strerror(status));
 }
 
 /* ---- Writing a whole file ----------------------------------------------- */
@@ -176,14 +178,14 @@ static seen_status write_to(void *saved, int fd)
 
 /* *fd is the new file, locked. `old` is the one that is there, locked, or -1. */
 static seen_status replace(const char *path, int old, struct seen_saved *s,
-                           int *fd, seen_store_report *r)
+                           int *fd, seen_error *error)
 {
     return seen_replace(&(struct seen_replacing){.path = path,
                                                  .old = old,
                                                  .mode = mode_of(&s->header),
                                                  .write = write_to,
                                                  .ctx = s},
-                        fd, r);
+                        fd, error);
 }
 
 /* A number that no other file has. */
@@ -222,13 +224,14 @@ static seen_status pour(const char *path, struct seen_saved *s)
 
 /* What to write of a filter into a file of its own. */
 static seen_status describe(const seen_filter *f, uint32_t flags,
-                            struct seen_saved *s, seen_store_report *r)
+                            struct seen_saved *s, seen_error *error)
 {
     uint32_t apart = flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0;
     seen_status status = seen_saved_from(f, apart | SEEN_NATIVE_TWO, s);
     if (status == SEEN_INVALID && apart)
-        return seen_report(r, status, "the filter has no secret to keep apart");
-    return status == SEEN_OK ? status : explain(r, status);
+        return seen_fail(error, status, NULL,
+                         "the filter has no secret to keep apart");
+    return status == SEEN_OK ? status : explain(error, status);
 }
 
 /* Is the file still as it was when it was looked at? Every writer that opens it
@@ -252,91 +255,98 @@ static bool still_as(int fd, const seen_facts *was)
 }
 
 static seen_status save(const char *path, struct seen_saved *s,
-                        const seen_facts *was, seen_store_report *r)
+                        const seen_facts *was, seen_outcome *outcome,
+                        seen_error *error)
 {
     s->header.epoch = 1;
-    if (random_id(&s->header.id) != SEEN_OK) return seen_report_io(r, "random");
+    if (random_id(&s->header.id) != SEEN_OK)
+        return seen_fail_io(error, NULL, "random");
 
     struct seen_there there;
     int made = -1;
-    seen_status status = seen_find_there(path, &there, r);
+    seen_status status = seen_find_there(path, &there, error);
     if (status != SEEN_OK) return status;
     if (there.stream) {
         status = pour(path, s);
-        return status == SEEN_IO ? seen_report_io(r, "write") : status;
+        return status == SEEN_IO ? seen_fail_io(error, NULL, "write") : status;
     }
     if (was && (there.fd < 0 || !still_as(there.fd, was))) {
         seen_io_close(there.fd);
-        return seen_report(r, SEEN_BUSY,
-                           "another program has changed it meanwhile");
+        return seen_fail(error, SEEN_BUSY, NULL,
+                         "another program has changed it meanwhile");
     }
-    status = replace(path, there.fd, s, &made, r);
-    if (r) r->created = made >= 0;
+    status = replace(path, there.fd, s, &made, error);
+    outcome->created = made >= 0;
     if (status == SEEN_OK && seen_journal_remove(path) != SEEN_OK)
-        status = seen_report_io(r, "remove the old journal");
+        status = seen_fail_io(error, NULL, "remove the old journal");
     seen_io_close(made);
     seen_io_close(there.fd);
     return status;
 }
 
 seen_status seen_file_save(const char *path, const seen_filter *f,
-                           uint32_t flags, seen_store_report *r)
+                           uint32_t flags, seen_outcome *outcome,
+                           seen_error *error)
 {
-    return seen_file_save_over(path, f, flags, NULL, r);
+    return seen_file_save_over(path, f, flags, NULL, outcome, error);
 }
 
 seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                 uint32_t flags, const seen_facts *was,
-                                seen_store_report *r)
+                                seen_outcome *outcome, seen_error *error)
 {
-    seen_report_begin(r);
-    if (!path || !f || flags & ~SEEN_SECRET_APART)
-        return explain(r, SEEN_INVALID);
+    seen_error_begin(error);
+    if (!path || !f || flags & ~SEEN_SECRET_APART || !seen_outcome_ok(outcome))
+        return explain(error, SEEN_INVALID);
+    seen_outcome did = {0};
     struct seen_saved s;
     char real[SEEN_PATH_ROOM];
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
-        return seen_report_io(r, "look");
-    seen_status status = describe(f, flags, &s, r);
+        return seen_fail_io(error, NULL, "look");
+    seen_status status = describe(f, flags, &s, error);
     if (status != SEEN_OK) return status;
-    status = save(real, &s, was, r);
+    status = save(real, &s, was, &did, error);
     seen_saved_free(&s);
-    return status;
+    seen_outcome_tell(outcome, &did);
+    return seen_error_end(error, status);
 }
 
 /* ---- Opening ------------------------------------------------------------ */
 
 static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
+    if (seen_os->fstat(s->fd, &st) != 0)
+        return seen_fail_io(error, NULL, "look");
     if (!st.regular)
-        return seen_report(r, SEEN_INVALID, "is not a regular file");
+        return seen_fail(error, SEEN_INVALID, NULL, "is not a regular file");
     if (st.size < SEEN_HEADER_SIZE || st.size > PTRDIFF_MAX)
-        return seen_report(r, SEEN_CORRUPT,
-                           "%" PRIu64 " bytes are too few for a filter file",
-                           st.size);
+        return seen_fail(error, SEEN_CORRUPT, NULL,
+                         "%" PRIu64 " bytes are too few for a filter file",
+                         st.size);
     s->map_len = (size_t)st.size;
     s->map = seen_os->map(s->fd, s->map_len, mode);
-    return s->map ? SEEN_OK : seen_report_io(r, "map");
+    return s->map ? SEEN_OK : seen_fail_io(error, NULL, "map");
 }
 
 static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     /* Not to wait for somebody who writes to a pipe, which is none of ours. */
     s->fd = seen_io_open(s->path, O_RDONLY | O_NONBLOCK, 0);
     if (s->fd < 0)
-        return errno == ENOENT ? seen_report(r, SEEN_ABSENT, "no such file")
-                               : seen_report_io(r, "open");
-    return map_file(s, mode, r);
+        return errno == ENOENT
+                   ? seen_fail(error, SEEN_ABSENT, NULL, "no such file")
+                   : seen_fail_io(error, NULL, "open");
+    return map_file(s, mode, error);
 }
 
 /* Of the file that is mapped. */
-static seen_status read_header(seen_filter_store *s, seen_store_report *r)
+static seen_status read_header(seen_filter_store *s, seen_error *error)
 {
     seen_status status = seen_native_read(s->map, s->map_len, &s->header);
-    return status == SEEN_OK ? status : explain(r, status);
+    return status == SEEN_OK ? status : explain(error, status);
 }
 
 static void unmap_file(seen_filter_store *s)
@@ -483,21 +493,19 @@ static void count_by_fill(seen_filter_store *s, uint64_t replayed)
 /* Apply what the last writer left in the journal. Bits that are set already are
  * stored once more: a page that a failed sync left clean, and wrong on disk, is
  * dirty again and will be written. */
-static seen_status replay(seen_filter_store *s, seen_store_report *r)
+static seen_status replay(seen_filter_store *s, seen_error *error)
 {
     struct replaying ctx = {.store = s};
     struct seen_replayed done;
     seen_status status = seen_journal_replay(
         s->path, s->header.id, s->header.sequence, replay_frame, &ctx, &done);
     s->applied = done.last;
-    if (r) {
-        r->recovered_frames = done.frames;
-        r->recovered_keys = ctx.keys;
-        r->torn_bytes = done.torn;
-    }
+    s->outcome.recovered_frames = done.frames;
+    s->outcome.recovered_keys = ctx.keys;
+    s->outcome.torn_bytes = done.torn;
     if (status == SEEN_OK && done.segments == 0)
-        return seen_report(
-            r, SEEN_CORRUPT,
+        return seen_fail(
+            error, SEEN_CORRUPT, NULL,
             "its journal, %s.journal-*, is missing: was it moved or "
             "copied without it?",
             seen_io_base(s->path));
@@ -506,9 +514,9 @@ static seen_status replay(seen_filter_store *s, seen_store_report *r)
         return status;
     }
     if (done.problem[0])
-        return seen_report(r, status, "journal: %s", done.problem);
-    if (status != SEEN_CORRUPT) return explain(r, status);
-    return seen_report(r, status, "journal: a frame makes no sense");
+        return seen_fail(error, status, NULL, "journal: %s", done.problem);
+    if (status != SEEN_CORRUPT) return explain(error, status);
+    return seen_fail(error, status, NULL, "journal: a frame makes no sense");
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -557,11 +565,11 @@ static void let_go(seen_filter_store *s)
 
 static seen_status read_once(seen_filter_store *s,
                              const seen_store_options *options, bool *settled,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     *settled = true;
-    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, r);
-    if (status == SEEN_OK) status = read_header(s, r);
+    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, error);
+    if (status == SEEN_OK) status = read_header(s, error);
     if (status != SEEN_OK) return status;
 
     /* Alone, or with a journal that has to be applied to a copy of our own. */
@@ -572,10 +580,10 @@ static seen_status read_once(seen_filter_store *s,
                                                         : SEEN_RESTORE_COPY;
     status = seen_restore(&s->filter, s->map, &s->header, mode, options->secret,
                           NULL);
-    if (status != SEEN_OK) return explain(r, status);
+    if (status != SEEN_OK) return explain(error, status);
     if (!journaled) return SEEN_OK;
-    status = replay(s, r);
-    if (r) r->recovered = true;
+    status = replay(s, error);
+    s->outcome.recovered = true;
     s->filter->frozen = true;
     *settled = is_settled(s, status);
     return status;
@@ -583,16 +591,18 @@ static seen_status read_once(seen_filter_store *s,
 
 static seen_status open_to_read(seen_filter_store *s,
                                 const seen_store_options *options,
-                                seen_store_report *r)
+                                seen_error *error)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         bool settled;
-        seen_report_begin(r);
-        seen_status status = read_once(s, options, &settled, r);
+        seen_error_begin(error);
+        s->outcome = (seen_outcome){0};
+        seen_status status = read_once(s, options, &settled, error);
         if (settled) return status;
         let_go(s);
     }
-    return seen_report(r, SEEN_BUSY, "it changes faster than it can be read");
+    return seen_fail(error, SEEN_BUSY, NULL,
+                     "it changes faster than it can be read");
 }
 
 /* ---- Checkpoints -------------------------------------------------------- */
@@ -679,47 +689,47 @@ static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
 
 /* A new file at our path, and its descriptor, locked. */
 static seen_status put_file(seen_filter_store *s, const seen_filter *f,
-                            uint32_t flags, int *fd, seen_store_report *r)
+                            uint32_t flags, int *fd, seen_error *error)
 {
     struct seen_saved saved;
-    seen_status status = describe(f, flags, &saved, r);
+    seen_status status = describe(f, flags, &saved, error);
     if (status != SEEN_OK) return status;
     saved.header.epoch = 1;
     status = random_id(&saved.header.id);
-    if (status != SEEN_OK) seen_report_io(r, "random");
-    if (status == SEEN_OK) status = replace(s->path, s->fd, &saved, fd, r);
+    if (status != SEEN_OK) seen_fail_io(error, NULL, "random");
+    if (status == SEEN_OK) status = replace(s->path, s->fd, &saved, fd, error);
     seen_saved_free(&saved);
     if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
-        status = seen_report_io(r, "remove an old journal");
+        status = seen_fail_io(error, NULL, "remove an old journal");
     return status;
 }
 
 static seen_status create_file(seen_filter_store *s,
                                const seen_store_options *options,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     seen_filter *f;
     const char *wrong = seen_plan_problem(options->create);
-    if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
+    if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
     seen_status status = seen_new(&f, options->create);
-    if (status != SEEN_OK) return explain(r, status);
-    status = put_file(s, f, options->flags, &s->fd, r);
+    if (status != SEEN_OK) return explain(error, status);
+    status = put_file(s, f, options->flags, &s->fd, error);
     seen_free(f);
-    if (r) r->created = s->fd >= 0;
+    s->outcome.created = s->fd >= 0;
     return status;
 }
 
 /* A file with one header, from a pipe or a buffer, gets its second one. */
 static seen_status give_two_headers(seen_filter_store *s,
                                     const seen_store_options *options,
-                                    seen_store_report *r)
+                                    seen_error *error)
 {
     int fd = -1;
     seen_status status = seen_restore(&s->filter, s->map, &s->header,
                                       SEEN_RESTORE_COPY, options->secret, NULL);
-    if (status != SEEN_OK) return explain(r, status);
+    if (status != SEEN_OK) return explain(error, status);
     bool apart = s->header.flags & SEEN_NATIVE_APART;
-    status = put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, &fd, r);
+    status = put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, &fd, error);
     if (status != SEEN_OK) {
         seen_io_close(fd);
         return status;
@@ -732,7 +742,7 @@ static seen_status give_two_headers(seen_filter_store *s,
 /* The filter itself: in the map, or out of it. */
 static seen_status load_filter(seen_filter_store *s,
                                const seen_store_options *options,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
     /* What died while it was changed in place has to be mended there. */
@@ -744,17 +754,18 @@ static seen_status load_filter(seen_filter_store *s,
         mode = SEEN_RESTORE_MAP;
         /* A store into a hole would be SIGBUS on a full disk. */
         if (seen_io_allocate(s->fd, s->map_len) != SEEN_OK)
-            return seen_report_io(r, "claim space for the holes in the file");
+            return seen_fail_io(error, NULL,
+                                "claim space for the holes in the file");
         s->blocks = seen_native_blocks(s->header.payload_len);
         s->dirty = seen_alloc_zeroed(&system_memory, s->blocks);
-        if (!s->dirty) return explain(r, SEEN_NOMEM);
+        if (!s->dirty) return explain(error, SEEN_NOMEM);
         unmap_file(s);
-        seen_status status = map_file(s, SEEN_MAP_WRITE, r);
+        seen_status status = map_file(s, SEEN_MAP_WRITE, error);
         if (status != SEEN_OK) return status;
     }
     seen_status status = seen_restore(&s->filter, s->map, &s->header, mode,
                                       options->secret, NULL);
-    if (status != SEEN_OK) return explain(r, status);
+    if (status != SEEN_OK) return explain(error, status);
     if (!s->in_place) unmap_file(s);
     return SEEN_OK;
 }
@@ -764,22 +775,23 @@ static seen_status load_filter(seen_filter_store *s,
  * begins, and only then the file is marked. So a marked file always has a
  * journal, and one whose journal is missing has lost something.
  */
-static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
+static seen_status open_journal(seen_filter_store *s, seen_error *error)
 {
     seen_status status = SEEN_OK;
     s->applied = s->header.sequence;
     if (s->header.flags & SEEN_NATIVE_JOURNALED) {
-        status = replay(s, r);
-        if (r) r->recovered = true;
+        status = replay(s, error);
+        s->outcome.recovered = true;
         if (status != SEEN_OK) return status;
         status = checkpoint(s, 0);
-        if (status == SEEN_IO) return seen_report_io(r, "recover");
-        if (status != SEEN_OK) return explain(r, status);
+        if (status == SEEN_IO) return seen_fail_io(error, NULL, "recover");
+        if (status != SEEN_OK) return explain(error, status);
     }
     struct seen_native h = s->header;
     struct seen_stat file;
     bool left = false;
-    if (seen_os->fstat(s->fd, &file) != 0) return seen_report_io(r, "look");
+    if (seen_os->fstat(s->fd, &file) != 0)
+        return seen_fail_io(error, NULL, "look");
     /* A header that needs no journal beside one that is still there: its sync
      * may have failed, and the one on the disk be another, which does. */
     status = seen_journal_there(s->path, &left);
@@ -790,20 +802,20 @@ static seen_status open_journal(seen_filter_store *s, seen_store_report *r)
         status = seen_journal_open(&s->journal, s->path, &file, h.id,
                                    h.epoch + 1, s->applied);
     if (status == SEEN_OK) status = put_header(s, &h);
-    if (status == SEEN_IO) return seen_report_io(r, "journal");
-    return status == SEEN_OK ? status : explain(r, status);
+    if (status == SEEN_IO) return seen_fail_io(error, NULL, "journal");
+    return status == SEEN_OK ? status : explain(error, status);
 }
 
 /* From the map into private memory, and so into a file of new checksums: now
  * that the dead writer's keys are in, the old ones must be right. */
-static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
+static seen_status leave_place(seen_filter_store *s, seen_error *error)
 {
     seen_filter *copy;
     for (uint64_t i = 0; i < s->blocks; i++)
         if (sum_of_block(s, i) != noted_sum(s, i))
-            return explain(r, SEEN_CORRUPT);
+            return explain(error, SEEN_CORRUPT);
     seen_status status = seen_copy(&copy, s->filter, NULL);
-    if (status != SEEN_OK) return explain(r, status);
+    if (status != SEEN_OK) return explain(error, status);
     seen_free(s->filter);
     s->filter = copy;
     s->in_place = false;
@@ -815,34 +827,34 @@ static seen_status leave_place(seen_filter_store *s, seen_store_report *r)
 }
 
 /* A journal holds hashes, which mean nothing to a filter of another system. */
-static seen_status refuse_foreign(seen_store_report *r)
+static seen_status refuse_foreign(seen_error *error)
 {
-    return seen_report(
-        r, SEEN_UNSUPPORTED,
+    return seen_fail(
+        error, SEEN_UNSUPPORTED, NULL,
         "a filter of another system is changed as a whole: load it, "
         "change it, save it");
 }
 
 /* A journal belongs to one name, and a checkpoint may replace that name only:
  * under the others the file would be damaged for good. */
-static seen_status refuse_other_names(seen_filter_store *s,
-                                      seen_store_report *r)
+static seen_status refuse_other_names(seen_filter_store *s, seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0) return seen_report_io(r, "look");
+    if (seen_os->fstat(s->fd, &st) != 0)
+        return seen_fail_io(error, NULL, "look");
     if (st.links <= 1) return SEEN_OK;
-    return seen_report(r, SEEN_INVALID,
-                       "has %" PRIu64 " names (hard links), and a change would "
-                       "reach one of them: change a copy, or use symbolic "
-                       "links",
-                       st.links);
+    return seen_fail(error, SEEN_INVALID, NULL,
+                     "has %" PRIu64 " names (hard links), and a change would "
+                     "reach one of them: change a copy, or use symbolic "
+                     "links",
+                     st.links);
 }
 
 /* Where a directory is sticky, as /tmp is, only the owner of a file (or of the
  * directory) may replace it, though others may write to it. A checkpoint beside
  * would fail when the keys are in the journal already, which then lies there: its
  * keys count as seen, and nobody has printed them. */
-static seen_status refuse_sticky(seen_filter_store *s, seen_store_report *r)
+static seen_status refuse_sticky(seen_filter_store *s, seen_error *error)
 {
     enum {
         STICKY = 01000
@@ -854,46 +866,47 @@ static seen_status refuse_sticky(seen_filter_store *s, seen_store_report *r)
         return SEEN_OK;
     if (seen_io_dir_of(s->path, dir, sizeof dir) != SEEN_OK ||
         seen_os->stat(dir, &place) != 0 || seen_os->fstat(s->fd, &file) != 0)
-        return seen_report_io(r, "look");
+        return seen_fail_io(error, NULL, "look");
     if (!(place.mode & STICKY) || place.user == us || file.user == us)
         return SEEN_OK;
     errno = EPERM;
-    return seen_report(r, SEEN_IO,
-                       "belongs to another user, in a sticky directory, where "
-                       "only its owner can replace it: change a copy in "
-                       "another directory");
+    return seen_fail(error, SEEN_IO, NULL,
+                     "belongs to another user, in a sticky directory, where "
+                     "only its owner can replace it: change a copy in "
+                     "another directory");
 }
 
 static seen_status open_to_write(seen_filter_store *s,
                                  const seen_store_options *options,
-                                 seen_store_report *r)
+                                 seen_error *error)
 {
-    if (options->create && options->create->dialect) return refuse_foreign(r);
+    if (options->create && options->create->dialect)
+        return refuse_foreign(error);
     seen_status status = seen_open_locked(s->path, O_RDWR, 0, &s->fd);
     if (status == SEEN_ABSENT && options->create)
-        status = create_file(s, options, r);
+        status = create_file(s, options, error);
     else if (status == SEEN_ABSENT)
-        return seen_report(r, status, "no such file");
+        return seen_fail(error, status, NULL, "no such file");
     if (status == SEEN_BUSY)
-        return seen_report(
-            r, status,
+        return seen_fail(
+            error, status, NULL,
             "another program is changing it: try again when it has ended");
-    if (status == SEEN_IO) return seen_report_io(r, "open");
-    if (status == SEEN_OK) status = refuse_other_names(s, r);
-    if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
-    if (status == SEEN_OK) status = read_header(s, r);
+    if (status == SEEN_IO) return seen_fail_io(error, NULL, "open");
+    if (status == SEEN_OK) status = refuse_other_names(s, error);
+    if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, error);
+    if (status == SEEN_OK) status = read_header(s, error);
     if (status == SEEN_OK && s->header.plan.kind == SEEN_FOREIGN)
-        status = refuse_foreign(r);
+        status = refuse_foreign(error);
     if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
-        status = give_two_headers(s, options, r);
-        if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, r);
-        if (status == SEEN_OK) status = read_header(s, r);
+        status = give_two_headers(s, options, error);
+        if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, error);
+        if (status == SEEN_OK) status = read_header(s, error);
     }
-    if (status == SEEN_OK) status = load_filter(s, options, r);
-    if (status == SEEN_OK) status = refuse_sticky(s, r);
-    if (status == SEEN_OK) status = open_journal(s, r);
+    if (status == SEEN_OK) status = load_filter(s, options, error);
+    if (status == SEEN_OK) status = refuse_sticky(s, error);
+    if (status == SEEN_OK) status = open_journal(s, error);
     if (status == SEEN_OK && s->in_place && s->mode == SEEN_STORE_WRITE)
-        status = leave_place(s, r);
+        status = leave_place(s, error);
     return status;
 }
 
@@ -902,18 +915,18 @@ static seen_status open_to_write(seen_filter_store *s,
 /* Under the name of the file itself: file, journal and what is written beside
  * are in one place, however many links lead there. */
 static seen_status make_store(seen_filter_store **out, const char *path,
-                              seen_store_mode mode, seen_store_report *r)
+                              seen_store_mode mode, seen_error *error)
 {
     char real[SEEN_PATH_ROOM];
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
-        return seen_report_io(r, "look");
+        return seen_fail_io(error, NULL, "look");
     size_t size = strlen(real) + 1;
     seen_filter_store *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     char *copy = seen_alloc_zeroed(&system_memory, size);
     if (!s || !copy) {
         seen_release(&system_memory, copy, size);
         seen_release(&system_memory, s, sizeof *s);
-        return explain(r, SEEN_NOMEM);
+        return explain(error, SEEN_NOMEM);
     }
     memcpy(copy, real, size);
     s->path = copy;
@@ -964,13 +977,14 @@ static bool options_ok(const seen_store_options *o)
 
 static seen_status open_once(seen_filter_store **out, const char *path,
                              const seen_store_options *options,
-                             seen_store_report *r)
+                             seen_outcome *outcome, seen_error *error)
 {
     seen_filter_store *s;
-    seen_status status = make_store(&s, path, options->mode, r);
+    seen_status status = make_store(&s, path, options->mode, error);
     if (status != SEEN_OK) return status;
-    status = s->mode == SEEN_STORE_READ ? open_to_read(s, options, r)
-                                        : open_to_write(s, options, r);
+    status = s->mode == SEEN_STORE_READ ? open_to_read(s, options, error)
+                                        : open_to_write(s, options, error);
+    *outcome = s->outcome;
     if (status != SEEN_OK) {
         int before = errno;
         destroy(s);
@@ -983,20 +997,23 @@ static seen_status open_once(seen_filter_store **out, const char *path,
 
 seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
                                    const seen_store_options *options,
-                                   seen_store_report *r)
+                                   seen_outcome *outcome, seen_error *error)
 {
     static const seen_store_options only_read;
-    seen_report_begin(r);
+    seen_error_begin(error);
     if (!options) options = &only_read;
-    if (!out || !path || !options_ok(options)) return explain(r, SEEN_INVALID);
+    if (!out || !path || !options_ok(options) || !seen_outcome_ok(outcome))
+        return explain(error, SEEN_INVALID);
+    seen_outcome did = {0};
 
     seen_status status;
     uint64_t began = 0;
     do {
-        seen_report_begin(r);
-        status = open_once(out, path, options, r);
+        seen_error_begin(error);
+        status = open_once(out, path, options, &did, error);
     } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
-    return status;
+    seen_outcome_tell(outcome, &did);
+    return seen_error_end(error, status);
 }
 
 seen_status seen_filter_store_close(seen_filter_store *s)
@@ -1226,23 +1243,23 @@ seen_status seen_filter_store_sync(seen_filter_store *s)
 /* ---- Look --------------------------------------------------------------- */
 
 static seen_status look(seen_filter_store *s, seen_facts *facts,
-                        seen_store_report *r)
+                        seen_error *error)
 {
-    seen_status status = map_to_read(s, SEEN_MAP_READ, r);
+    seen_status status = map_to_read(s, SEEN_MAP_READ, error);
     if (status != SEEN_OK) return status;
     status = seen_look(s->map, s->map_len, facts);
-    return status == SEEN_OK ? status : explain(r, status);
+    return status == SEEN_OK ? status : explain(error, status);
 }
 
 seen_status seen_file_look(const char *path, seen_facts *facts,
-                           seen_store_report *r)
+                           seen_error *error)
 {
-    seen_report_begin(r);
-    if (!path || !facts) return explain(r, SEEN_INVALID);
+    seen_error_begin(error);
+    if (!path || !facts) return explain(error, SEEN_INVALID);
     seen_filter_store *s;
-    seen_status status = make_store(&s, path, SEEN_STORE_READ, r);
+    seen_status status = make_store(&s, path, SEEN_STORE_READ, error);
     if (status != SEEN_OK) return status;
-    status = look(s, facts, r);
+    status = look(s, facts, error);
     int before = errno;
     destroy(s);
     errno = before;
@@ -1263,27 +1280,27 @@ static uint64_t compare_blocks(const seen_filter_store *s, uint8_t *bad)
 }
 
 static seen_status bad_block(const seen_filter_store *s, uint64_t i,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     const struct seen_native *h = &s->header;
     uint64_t from = h->payload_offset + i * SEEN_BLOCK_SIZE;
     uint64_t end = seen_min64(from + SEEN_BLOCK_SIZE, s->map_len);
-    return seen_report(r, SEEN_CORRUPT,
-                       "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
-                       " to %" PRIu64 ") does not match its checksum",
-                       i, seen_native_blocks(h->payload_len), from, end - 1);
+    return seen_fail(error, SEEN_CORRUPT, NULL,
+                     "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
+                     " to %" PRIu64 ") does not match its checksum",
+                     i, seen_native_blocks(h->payload_len), from, end - 1);
 }
 
-static seen_status check_table(const seen_filter_store *s, seen_store_report *r)
+static seen_status check_table(const seen_filter_store *s, seen_error *error)
 {
     const struct seen_native *h = &s->header;
     uint64_t len = 4 * seen_native_blocks(h->payload_len);
     if (seen_crc32c(0, s->map + h->table_offset, (size_t)len) == h->table_crc)
         return SEEN_OK;
-    return seen_report(r, SEEN_CORRUPT,
-                       "the table of checksums (bytes %" PRIu64 " to %" PRIu64
-                       ") does not match its own",
-                       h->table_offset, h->table_offset + len - 1);
+    return seen_fail(error, SEEN_CORRUPT, NULL,
+                     "the table of checksums (bytes %" PRIu64 " to %" PRIu64
+                     ") does not match its own",
+                     h->table_offset, h->table_offset + len - 1);
 }
 
 /*
@@ -1292,40 +1309,40 @@ static seen_status check_table(const seen_filter_store *s, seen_store_report *r)
  * the blocks: it knows of every bit that they can have.
  */
 static seen_status judge_blocks(seen_filter_store *s, const uint8_t *bad,
-                                bool journaled, seen_store_report *r)
+                                bool journaled, seen_error *error)
 {
     uint64_t n = seen_native_blocks(s->header.payload_len);
     bool ahead = journaled && s->filter->ops->touches;
     if (!ahead) {
-        seen_status status = check_table(s, r);
+        seen_status status = check_table(s, error);
         if (status != SEEN_OK) return status;
     }
     if (journaled) {
-        seen_status status = replay(s, r);
+        seen_status status = replay(s, error);
         if (status != SEEN_OK) return status;
     }
     for (uint64_t i = 0; i < n; i++)
-        if (bad[i] && !(ahead && s->dirty[i])) return bad_block(s, i, r);
+        if (bad[i] && !(ahead && s->dirty[i])) return bad_block(s, i, error);
     return SEEN_OK;
 }
 
 static seen_status verify_once(seen_filter_store *s, bool *settled,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     *settled = true;
-    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, r);
-    if (status == SEEN_OK) status = read_header(s, r);
+    seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, error);
+    if (status == SEEN_OK) status = read_header(s, error);
     if (status != SEEN_OK) return status;
 
     bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
     s->blocks = seen_native_blocks(s->header.payload_len);
     s->dirty = seen_alloc_zeroed(&system_memory, 2 * s->blocks);
-    if (!s->dirty) return explain(r, SEEN_NOMEM);
+    if (!s->dirty) return explain(error, SEEN_NOMEM);
     uint8_t *bad = s->dirty + s->blocks;
     uint64_t first = compare_blocks(s, bad);
     if (!journaled && first < s->blocks) {
         *settled = unchanged(s); /* or a writer has come meanwhile */
-        return bad_block(s, first, r);
+        return bad_block(s, first, error);
     }
 
     const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
@@ -1333,25 +1350,27 @@ static seen_status verify_once(seen_filter_store *s, bool *settled,
         seen_restore(&s->filter, s->map, &s->header,
                      ops && ops->touches ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
                      seen_any_secret, NULL);
-    if (status != SEEN_OK) return explain(r, status);
-    status = judge_blocks(s, bad, journaled, r);
-    if (r && journaled) r->recovered = true;
+    if (status != SEEN_OK) return explain(error, status);
+    status = judge_blocks(s, bad, journaled, error);
+    if (journaled) s->outcome.recovered = true;
     *settled =
         journaled ? is_settled(s, status) : status == SEEN_OK || unchanged(s);
     return status;
 }
 
-seen_status seen_file_verify(const char *path, seen_store_report *r)
+seen_status seen_file_verify(const char *path, seen_outcome *outcome,
+                             seen_error *error)
 {
-    seen_report_begin(r);
-    if (!path) return explain(r, SEEN_INVALID);
+    seen_error_begin(error);
+    if (!path || !seen_outcome_ok(outcome)) return explain(error, SEEN_INVALID);
     seen_filter_store *s;
-    seen_status status = make_store(&s, path, SEEN_STORE_READ, r);
+    seen_status status = make_store(&s, path, SEEN_STORE_READ, error);
     if (status != SEEN_OK) return status;
     bool settled = false;
     for (int i = 0; i < ATTEMPTS && !settled; i++) {
-        seen_report_begin(r);
-        status = verify_once(s, &settled, r);
+        seen_error_begin(error);
+        s->outcome = (seen_outcome){0};
+        status = verify_once(s, &settled, error);
         let_go(s);
         seen_release(&system_memory, s->dirty, 2 * s->blocks);
         s->dirty = NULL;
@@ -1359,5 +1378,6 @@ seen_status seen_file_verify(const char *path, seen_store_report *r)
     s->blocks = 0;
     destroy(s);
     if (settled) return status;
-    return seen_report(r, SEEN_BUSY, "it changes faster than it can be read");
+    return seen_fail(error, SEEN_BUSY, NULL,
+                     "it changes faster than it can be read");
 }

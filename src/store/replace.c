@@ -36,21 +36,22 @@ seen_status seen_open_locked(const char *path, int flags, mode_t mode, int *out)
 }
 
 seen_status seen_find_there(const char *path, struct seen_there *there,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     struct seen_stat st = {0};
     *there = (struct seen_there){.fd = -1};
     if (seen_os->stat(path, &st) != 0)
-        return errno == ENOENT ? SEEN_OK : seen_report_io(r, "look");
-    if (st.directory) return seen_report(r, SEEN_INVALID, "is a directory");
+        return errno == ENOENT ? SEEN_OK : seen_fail_io(error, NULL, "look");
+    if (st.directory)
+        return seen_fail(error, SEEN_INVALID, NULL, "is a directory");
     there->stream = !st.regular;
     if (there->stream) return SEEN_OK;
     seen_status status = seen_open_locked(path, O_RDONLY, 0, &there->fd);
     if (status == SEEN_BUSY)
-        return seen_report(
-            r, status,
+        return seen_fail(
+            error, status, NULL,
             "another program is changing it: try again when it has ended");
-    if (status == SEEN_IO) return seen_report_io(r, "open");
+    if (status == SEEN_IO) return seen_fail_io(error, NULL, "open");
     return SEEN_OK; /* or it has just gone */
 }
 
@@ -79,7 +80,7 @@ static int create_beside(const struct seen_replacing *what, const char *beside)
  * locked (SEEN_BUSY), or what a dead one has left. A writer between making and
  * locking it finds it gone afterwards, and makes another.
  */
-static seen_status remove_stale(const char *beside, seen_store_report *r)
+static seen_status remove_stale(const char *beside, seen_error *error)
 {
     struct seen_stat st;
     int fd = seen_io_open(beside, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -96,24 +97,23 @@ static seen_status remove_stale(const char *beside, seen_store_report *r)
         status = SEEN_IO;
     seen_io_close(fd);
     if (status == SEEN_IO)
-        seen_report(r, status,
-                    "create a file beside it: %s is in the way: remove it (%s)",
-                    seen_io_base(beside), strerror(errno));
+        seen_fail(error, status, NULL,
+                  "create a file beside it: %s is in the way: remove it (%s)",
+                  seen_io_base(beside), strerror(errno));
     return status;
 }
 
 /* A new file beside, locked. */
 static seen_status open_beside(const struct seen_replacing *what,
-                               const char *beside, int *to,
-                               seen_store_report *r)
+                               const char *beside, int *to, seen_error *error)
 {
     seen_status status = SEEN_OK;
     for (int i = 0; i < ATTEMPTS && status == SEEN_OK; i++) {
         int fd = create_beside(what, beside);
         if (fd < 0 && errno != EEXIST)
-            return seen_report_io(r, "create a file beside it");
+            return seen_fail_io(error, NULL, "create a file beside it");
         if (fd < 0) {
-            status = remove_stale(beside, r);
+            status = remove_stale(beside, error);
             continue;
         }
         status = seen_io_lock(fd);
@@ -122,11 +122,12 @@ static seen_status open_beside(const struct seen_replacing *what,
             return SEEN_OK;
         }
         seen_io_close(fd);
-        if (status == SEEN_IO) seen_report_io(r, "lock a file beside it");
+        if (status == SEEN_IO)
+            seen_fail_io(error, NULL, "lock a file beside it");
     }
     if (status == SEEN_IO) return status;
-    return seen_report(r, SEEN_BUSY, "another program is writing %s",
-                       seen_io_base(beside));
+    return seen_fail(error, SEEN_BUSY, NULL, "another program is writing %s",
+                     seen_io_base(beside));
 }
 
 /* Would a rename to `path` take away nothing but what we have locked (old, -1:
@@ -140,30 +141,32 @@ static bool ours_to_replace(const char *path, int old)
 }
 
 seen_status seen_replace(const struct seen_replacing *what, int *fd,
-                         seen_store_report *r)
+                         seen_error *error)
 {
     char beside[SEEN_PATH_ROOM];
-    if (!name_new(beside, what->path)) return seen_report_io(r, "name");
+    if (!name_new(beside, what->path)) return seen_fail_io(error, NULL, "name");
     int to = -1;
-    seen_status status = open_beside(what, beside, &to, r);
+    seen_status status = open_beside(what, beside, &to, error);
     if (status != SEEN_OK) return status;
     if (!ours_to_replace(what->path, what->old)) {
-        status = seen_report(r, SEEN_BUSY, "another program has just made it");
+        status = seen_fail(error, SEEN_BUSY, NULL,
+                           "another program has just made it");
         goto fail;
     }
 
     status = what->write(what->ctx, to);
     if (status != SEEN_OK) {
-        if (status == SEEN_IO) seen_report_io(r, "write");
+        if (status == SEEN_IO) seen_fail_io(error, NULL, "write");
         goto fail;
     }
     if (seen_os->rename(beside, what->path) != 0) {
-        status = seen_report_io(r, "rename");
+        status = seen_fail_io(error, NULL, "rename");
         goto fail;
     }
     *fd = to;
     status = seen_io_sync_dir(what->path);
-    return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
+    return status == SEEN_OK ? status
+                             : seen_fail_io(error, NULL, "sync directory");
 
 fail:;
     int before = errno;

@@ -16,8 +16,8 @@
 #ifndef SEEN_REPLACE_H
 #define SEEN_REPLACE_H
 
+#include "base/error.h"
 #include "store/io.h"
-#include "store/report.h"
 
 /* Does `path` still name what the descriptor has open? */
 bool seen_still_there(const char *path, int fd);
@@ -35,7 +35,7 @@ struct seen_there {
 };
 
 seen_status seen_find_there(const char *path, struct seen_there *there,
-                            seen_store_report *r);
+                            seen_error *error);
 
 struct seen_replacing {
     const char *path;
@@ -48,6 +48,6 @@ struct seen_replacing {
 /* *fd is the new file, locked, also if its directory could not be synced; on any
  * other error it stays. */
 seen_status seen_replace(const struct seen_replacing *what, int *fd,
-                         seen_store_report *r);
+                         seen_error *error);
 
 #endif

@@ -83,6 +83,7 @@ struct seen_local {
     void *shelf;
     char *dir, *journal_path;
     int lock_fd;
+    seen_outcome outcome;       /* of opening it */
     seen_users_options options; /* defaults filled in; pointers are not */
 
     struct seen_shard shards[SEEN_SHARDS];
@@ -197,10 +198,10 @@ seen_status seen_recover_again(struct seen_local *l, uint64_t choice);
 seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const struct seen_shelf_ops *ops, bool threadless,
                             const seen_users_options *options,
-                            seen_store_report *r);
+                            seen_outcome *outcome, seen_error *error);
 seen_status seen_recover_close(struct seen_users *u);
 void seen_recover_abandon(struct seen_users *u);
 seen_status seen_recover_backup(struct seen_users *u, const char *dir,
-                                seen_store_report *r);
+                                seen_error *error);
 
 #endif

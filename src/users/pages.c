@@ -49,8 +49,8 @@
 #include "users/pages.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "store/io.h"
-#include "store/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ struct walk {
     uint64_t root[TREES];
     size_t trees;
     struct level levels[DEPTH];
-    seen_store_report *r;
+    seen_error *error;
 };
 
 static uint64_t word(const uint8_t *p)
@@ -110,19 +110,18 @@ static uint64_t root_of(const uint8_t *tree)
     return root == (uint64_t)SIZE_MAX ? 0 : root;
 }
 
-static seen_status too_short(uint64_t size, uint64_t least,
-                             seen_store_report *r)
+static seen_status too_short(uint64_t size, uint64_t least, seen_error *error)
 {
-    return seen_report(r, SEEN_CORRUPT,
-                       "data.mdb: %" PRIu64 " bytes, expected at least %" PRIu64
-                       ": the copy is incomplete",
-                       size, least);
+    return seen_fail(error, SEEN_CORRUPT, NULL,
+                     "data.mdb: %" PRIu64 " bytes, expected at least %" PRIu64
+                     ": the copy is incomplete",
+                     size, least);
 }
 
 static seen_status damaged(const struct walk *w, uint64_t number)
 {
-    return seen_report(w->r, SEEN_CORRUPT,
-                       "data.mdb: page %" PRIu64 " is damaged", number);
+    return seen_fail(w->error, SEEN_CORRUPT, NULL,
+                     "data.mdb: page %" PRIu64 " is damaged", number);
 }
 
 /* ---- Trees -------------------------------------------------------------- */
@@ -134,7 +133,7 @@ static seen_status need(const struct walk *w, uint64_t number, uint64_t n)
     if (number < 2 || number > most || n > most - number)
         return damaged(w, number);
     uint64_t end = (number + n) * w->page;
-    return end <= w->size ? SEEN_OK : too_short(w->size, end, w->r);
+    return end <= w->size ? SEEN_OK : too_short(w->size, end, w->error);
 }
 
 static seen_status read_page(struct walk *w, uint64_t number, struct level *l)
@@ -147,9 +146,10 @@ static seen_status read_page(struct walk *w, uint64_t number, struct level *l)
     if (!l->page) return SEEN_NOMEM;
     if (seen_io_read_at(w->fd, l->page, (size_t)w->page, number * w->page,
                         &got) != SEEN_OK)
-        return seen_report_io(w->r, "read data.mdb");
+        return seen_fail_io(w->error, NULL, "read data.mdb");
     if (got < w->page)
-        return too_short(number * w->page + got, (number + 1) * w->page, w->r);
+        return too_short(number * w->page + got, (number + 1) * w->page,
+                         w->error);
     size_t end = seen_get_le16(l->page + WORD + 4);
     unsigned kind = seen_get_le16(l->page + WORD + 2) & (IS_BRANCH | IS_LEAF);
     if (word(l->page) != number || end < HEAD || end > w->page ||
@@ -213,7 +213,7 @@ static seen_status walk_tree(struct walk *w, uint64_t root)
 }
 
 static seen_status walk_trees(int fd, uint64_t size, const struct meta *m,
-                              seen_store_report *r)
+                              seen_error *error)
 {
     struct walk w = {.fd = fd,
                      .size = size,
@@ -221,7 +221,7 @@ static seen_status walk_trees(int fd, uint64_t size, const struct meta *m,
                      .left = size / m->page,
                      .root = {m->root[0], m->root[1]},
                      .trees = 2,
-                     .r = r};
+                     .error = error};
     seen_status status = SEEN_OK;
     for (size_t i = 0; i < w.trees && status == SEEN_OK; i++)
         status = walk_tree(&w, w.root[i]);
@@ -234,14 +234,14 @@ static seen_status walk_trees(int fd, uint64_t size, const struct meta *m,
 
 /* SEEN_ABSENT: LMDB knows better. */
 static seen_status read_meta(int fd, uint64_t size, uint64_t at,
-                             struct meta *out, seen_store_report *r)
+                             struct meta *out, seen_error *error)
 {
     uint8_t bytes[HEAD + META];
     size_t got;
     if (seen_io_read_at(fd, bytes, sizeof bytes, at, &got) != SEEN_OK)
-        return seen_report_io(r, "read data.mdb");
+        return seen_fail_io(error, NULL, "read data.mdb");
     if (got < sizeof bytes)
-        return too_short(size, at ? 2 * at : 2 * PAGE_ROOM, r);
+        return too_short(size, at ? 2 * at : 2 * PAGE_ROOM, error);
     const uint8_t *p = bytes + HEAD, *trees = p + 8 + 2 * WORD;
     *out = (struct meta){.page = seen_get_le32(trees),
                          .last = word(trees + 2 * TREE),
@@ -255,13 +255,13 @@ static seen_status read_meta(int fd, uint64_t size, uint64_t at,
 
 /* The one that counts. */
 static seen_status newest_meta(int fd, uint64_t size, struct meta *out,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     struct meta other;
-    seen_status status = read_meta(fd, size, 0, out, r);
+    seen_status status = read_meta(fd, size, 0, out, error);
     if (status != SEEN_OK) return status;
-    if (size < 2 * out->page) return too_short(size, 2 * out->page, r);
-    status = read_meta(fd, size, out->page, &other, r);
+    if (size < 2 * out->page) return too_short(size, 2 * out->page, error);
+    status = read_meta(fd, size, out->page, &other, error);
     if (status == SEEN_OK && other.transaction > out->transaction) *out = other;
     return status;
 }
@@ -273,33 +273,35 @@ static bool long_enough(uint64_t size, const struct meta *m)
 
 /* A writer that has begun another transaction may use pages again that we are
  * looking at: then what was found means nothing. */
-static seen_status check_once(int fd, bool *settled, seen_store_report *r)
+static seen_status check_once(int fd, bool *settled, seen_error *error)
 {
     struct seen_stat st;
     struct meta m = {0}, later;
     *settled = true;
-    if (seen_os->fstat(fd, &st) != 0) return seen_report_io(r, "data.mdb");
-    seen_status status = newest_meta(fd, st.size, &m, r);
+    if (seen_os->fstat(fd, &st) != 0)
+        return seen_fail_io(error, NULL, "data.mdb");
+    seen_status status = newest_meta(fd, st.size, &m, error);
     /* Once more: a transaction that we see has its pages in the file. */
-    if (seen_os->fstat(fd, &st) != 0) return seen_report_io(r, "data.mdb");
+    if (seen_os->fstat(fd, &st) != 0)
+        return seen_fail_io(error, NULL, "data.mdb");
     if (status == SEEN_ABSENT ||
         (status == SEEN_OK && long_enough(st.size, &m)))
         return SEEN_OK;
-    if (status == SEEN_OK) status = walk_trees(fd, st.size, &m, r);
+    if (status == SEEN_OK) status = walk_trees(fd, st.size, &m, error);
     if (status == SEEN_CORRUPT &&
         newest_meta(fd, st.size, &later, NULL) == SEEN_OK)
         *settled = later.transaction == m.transaction;
     return status;
 }
 
-seen_status seen_pages_check(int fd, seen_store_report *r)
+seen_status seen_pages_check(int fd, seen_error *error)
 {
     if (!SEEN_LITTLE_ENDIAN) return SEEN_OK;
     seen_status status = SEEN_OK;
     bool settled = false;
     for (int i = 0; i < ATTEMPTS && !settled; i++) {
-        if (r) r->problem[0] = '\0';
-        status = check_once(fd, &settled, r);
+        seen_error_begin(error);
+        status = check_once(fd, &settled, error);
     }
     return status;
 }

@@ -6,6 +6,6 @@
 
 /* SEEN_CORRUPT: data.mdb was cut short, and reading it through a map would be
  * SIGBUS; or what leads to its pages is damaged. A writer may be at work. */
-seen_status seen_pages_check(int fd, seen_store_report *r);
+seen_status seen_pages_check(int fd, seen_error *error);
 
 #endif

@@ -21,9 +21,9 @@
 #include "users/local.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "store/io.h"
 #include "store/replace.h"
-#include "store/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,14 +59,14 @@ static char *trimmed(const char *dir, const char *suffix)
 
 /* The same, of the directory that a name leads to, also one to be made. */
 static seen_status real_dir(const char *name, const char *suffix, char **out,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     char real[SEEN_PATH_ROOM];
     char *dir = trimmed(name, "");
     if (!dir) return SEEN_NOMEM;
     seen_status status = seen_io_resolve(dir, real, sizeof real);
     free(dir);
-    if (status != SEEN_OK) return seen_report_io(r, "look");
+    if (status != SEEN_OK) return seen_fail_io(error, NULL, "look");
     *out = trimmed(real, suffix);
     return *out ? SEEN_OK : SEEN_NOMEM;
 }
@@ -234,31 +234,28 @@ static seen_status redo_frame(void *ctx, const struct seen_frame *f)
 }
 
 static seen_status replay(struct seen_local *l, uint64_t *last,
-                          seen_store_report *r)
+                          seen_error *error)
 {
     struct redo d = {.l = l};
     struct seen_replayed out;
     seen_status status = seen_journal_replay(
         l->journal_path, l->meta.id, l->meta.sequence, redo_frame, &d, &out);
     if (status != SEEN_OK)
-        return seen_report(r, status, "journal: %s",
-                           out.problem[0] ? out.problem
-                                          : seen_strerror(status));
+        return seen_fail(error, status, NULL, "journal: %s",
+                         out.problem[0] ? out.problem : seen_strerror(status));
     if (l->meta.journaled && out.segments == 0)
-        return seen_report(r, SEEN_CORRUPT,
-                           "its journal (seen.journal-...) is missing");
+        return seen_fail(error, SEEN_CORRUPT, NULL,
+                         "its journal (seen.journal-...) is missing");
     if (out.gone) /* what it held is on the shelf, but not in our view of it */
-        return seen_report(r, SEEN_CORRUPT,
-                           "its journal was dropped meanwhile");
+        return seen_fail(error, SEEN_CORRUPT, NULL,
+                         "its journal was dropped meanwhile");
     *last = out.last;
     if (l->options.mode == SEEN_STORE_READ) l->journaled = d.bytes;
     l->due = out.frames > 0; /* not to be replayed again */
-    if (r) {
-        r->recovered = l->meta.journaled;
-        r->recovered_frames = out.frames;
-        r->recovered_keys = d.items;
-        r->torn_bytes = out.torn;
-    }
+    l->outcome.recovered = l->meta.journaled;
+    l->outcome.recovered_frames = out.frames;
+    l->outcome.recovered_keys = d.items;
+    l->outcome.torn_bytes = out.torn;
     return SEEN_OK;
 }
 
@@ -303,12 +300,12 @@ static int open_or_create(const char *path, const struct seen_stat *like)
 }
 
 /* seen.lock of a directory, ours alone until the descriptor is closed. */
-static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
+static seen_status lock_dir(const char *dir, int *fd, seen_error *error)
 {
     struct seen_stat st;
     const struct seen_stat *like;
     seen_status found = find_owner(dir, &st, &like);
-    if (found == SEEN_IO) return seen_report_io(r, "data.mdb");
+    if (found == SEEN_IO) return seen_fail_io(error, NULL, "data.mdb");
     char *path = found == SEEN_OK ? joined(dir, "seen.lock") : NULL;
     if (!path) return SEEN_NOMEM;
     *fd = open_or_create(path, like);
@@ -316,118 +313,117 @@ static seen_status lock_dir(const char *dir, int *fd, seen_store_report *r)
     if (status == SEEN_OK && !seen_still_there(path, *fd))
         status = SEEN_BUSY; /* removed, with its directory */
     free(path);
-    if (*fd < 0) return seen_report_io(r, "seen.lock");
+    if (*fd < 0) return seen_fail_io(error, NULL, "seen.lock");
     if (status == SEEN_BUSY)
-        return seen_report(
-            r, status,
+        return seen_fail(
+            error, status, NULL,
             "another program is changing it: try again when it has ended");
-    return status == SEEN_OK ? status : seen_report_io(r, "lock");
+    return status == SEEN_OK ? status : seen_fail_io(error, NULL, "lock");
 }
 
 /* Something else has the name: what? */
 static seen_status not_a_store(const char *path, const struct seen_stat *st,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     seen_facts facts;
     if (st->regular && seen_file_look(path, &facts, NULL) == SEEN_OK)
-        return seen_report(
-            r, SEEN_INVALID,
-            "is a filter file (of kind %s), not a store of users",
-            seen_kind_name(facts.plan.kind));
-    return seen_report(r, SEEN_INVALID, "is %s, not a store of users",
-                       st->regular ? "a regular file" : "no directory");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "is a filter file (of kind %s), not a store of users",
+                         seen_kind_name(facts.plan.kind));
+    return seen_fail(error, SEEN_INVALID, NULL, "is %s, not a store of users",
+                     st->regular ? "a regular file" : "no directory");
 }
 
 /* SEEN_ABSENT: nothing has the name. */
-static seen_status find_dir(const char *dir, seen_store_report *r)
+static seen_status find_dir(const char *dir, seen_error *error)
 {
     struct seen_stat st;
     if (seen_os->stat(dir, &st) == 0)
-        return st.directory ? SEEN_OK : not_a_store(dir, &st, r);
-    return errno == ENOENT ? SEEN_ABSENT : seen_report_io(r, "look");
+        return st.directory ? SEEN_OK : not_a_store(dir, &st, error);
+    return errno == ENOENT ? SEEN_ABSENT : seen_fail_io(error, NULL, "look");
 }
 
 /* The directory is there: is there a store in it? */
-static seen_status find_store(const struct seen_local *l, seen_store_report *r)
+static seen_status find_store(const struct seen_local *l, seen_error *error)
 {
     errno = ENOENT;
     if (l->ops->there(l->dir)) return SEEN_OK;
-    if (errno != ENOENT) return seen_report_io(r, "cannot be read");
-    return seen_report(r, SEEN_ABSENT, "is a directory without a store in it");
+    if (errno != ENOENT) return seen_fail_io(error, NULL, "cannot be read");
+    return seen_fail(error, SEEN_ABSENT, NULL,
+                     "is a directory without a store in it");
 }
 
 static seen_status make_dir(struct seen_local *l, bool create,
-                            seen_store_report *r)
+                            seen_error *error)
 {
     struct seen_stat st;
-    seen_status found = find_dir(l->dir, r);
+    seen_status found = find_dir(l->dir, error);
     if (found != SEEN_ABSENT || !create) return found;
     if (seen_os->mkdir(l->dir, PRIVATE) != 0) {
         int why = errno; /* another may have made it, just now */
         if (why == EEXIST && seen_os->stat(l->dir, &st) == 0 && st.directory)
             return SEEN_OK;
         errno = why;
-        return seen_report_io(r, "make directory");
+        return seen_fail_io(error, NULL, "make directory");
     }
     seen_status status = seen_io_sync_dir(l->dir);
-    return status == SEEN_OK ? status : seen_report_io(r, "sync directory");
+    return status == SEEN_OK ? status
+                             : seen_fail_io(error, NULL, "sync directory");
 }
 
 static seen_status write_meta(struct seen_local *l,
-                              const struct seen_meta *meta,
-                              seen_store_report *r)
+                              const struct seen_meta *meta, seen_error *error)
 {
     seen_status status = l->ops->begin(l->shelf);
     if (status == SEEN_OK) status = l->ops->commit(l->shelf, meta);
     if (status != SEEN_OK)
-        seen_report(r, status, "%s", l->ops->problem(l->shelf));
+        seen_fail(error, status, NULL, "%s", l->ops->problem(l->shelf));
     return status;
 }
 
 static seen_status found_store(struct seen_local *l,
-                               const seen_users_options *o,
-                               seen_store_report *r)
+                               const seen_users_options *o, seen_error *error)
 {
     uint8_t id[16];
     uint64_t users, bytes;
     l->ops->sizes(l->shelf, &users, &bytes);
     if (users)
-        return seen_report(r, SEEN_CORRUPT,
-                           "holds users, but not what a store says of itself");
+        return seen_fail(error, SEEN_CORRUPT, NULL,
+                         "holds users, but not what a store says of itself");
     bool blank; /* then nothing was acknowledged: it was never finished */
     if (seen_journal_blank(l->journal_path, &blank) != SEEN_OK)
-        return seen_report_io(r, "look for a journal");
+        return seen_fail_io(error, NULL, "look for a journal");
     if (!blank)
-        return seen_report(
-            r, SEEN_CORRUPT,
-            "a journal is there, but data.mdb is missing or new");
+        return seen_fail(error, SEEN_CORRUPT, NULL,
+                         "a journal is there, but data.mdb is missing or new");
     if (seen_journal_remove(l->journal_path) != SEEN_OK)
-        return seen_report_io(r, "remove an empty journal");
-    if (seen_random_key(id) != SEEN_OK) return seen_report_io(r, "random");
+        return seen_fail_io(error, NULL, "remove an empty journal");
+    if (seen_random_key(id) != SEEN_OK)
+        return seen_fail_io(error, NULL, "random");
     l->meta.id = seen_get_le64(id) | 1;
     l->meta.policy = seen_policy_filled(o->policy);
     if (o->secret)
         memcpy(l->meta.secret, o->secret, sizeof l->meta.secret);
     else if (seen_random_key(l->meta.secret) != SEEN_OK)
-        return seen_report_io(r, "random");
-    seen_status status = write_meta(l, &l->meta, r);
-    if (status == SEEN_OK && r) r->created = true;
+        return seen_fail_io(error, NULL, "random");
+    seen_status status = write_meta(l, &l->meta, error);
+    if (status == SEEN_OK) l->outcome.created = true;
     return status;
 }
 
 static seen_status check_secret(const struct seen_local *l,
-                                const seen_users_options *o,
-                                seen_store_report *r)
+                                const seen_users_options *o, seen_error *error)
 {
     if (!o->secret ||
         memcmp(o->secret, l->meta.secret, sizeof l->meta.secret) == 0)
         return SEEN_OK;
-    return seen_report(r, SEEN_MISMATCH, "the store has another secret");
+    return seen_fail(error, SEEN_MISMATCH, NULL,
+                     "the store has another secret");
 }
 
 /* From now on; in the journal, so that a replay knows where. */
 static seen_status follow_policy(struct seen_local *l, const seen_policy *given,
-                                 seen_store_report *r)
+                                 seen_error *error)
 {
     uint8_t bytes[POLICY];
     uint64_t number;
@@ -439,27 +435,27 @@ static seen_status follow_policy(struct seen_local *l, const seen_policy *given,
         status = seen_journal_append(l->journal, SEEN_FRAME_POLICY, bytes,
                                      sizeof bytes, &number);
     if (status == SEEN_OK) status = seen_journal_commit(l->journal, number);
-    return status == SEEN_IO ? seen_report_io(r, "journal") : status;
+    return status == SEEN_IO ? seen_fail_io(error, NULL, "journal") : status;
 }
 
 static seen_status open_to_write(struct seen_local *l,
-                                 const seen_users_options *o,
-                                 seen_store_report *r)
+                                 const seen_users_options *o, seen_error *error)
 {
     uint64_t last;
-    seen_status status = make_dir(l, o->create, r);
-    if (status == SEEN_OK && !o->create) status = find_store(l, r);
-    if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, r);
-    if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, true, r);
+    seen_status status = make_dir(l, o->create, error);
+    if (status == SEEN_OK && !o->create) status = find_store(l, error);
+    if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, error);
+    if (status == SEEN_OK)
+        status = l->ops->open(&l->shelf, l->dir, true, error);
     if (status != SEEN_OK) return status;
-    status = l->ops->meta(l->shelf, &l->meta, r);
-    if (status == SEEN_ABSENT && o->create) status = found_store(l, o, r);
-    if (status == SEEN_OK) status = check_secret(l, o, r);
+    status = l->ops->meta(l->shelf, &l->meta, error);
+    if (status == SEEN_ABSENT && o->create) status = found_store(l, o, error);
+    if (status == SEEN_OK) status = check_secret(l, o, error);
     if (status == SEEN_OK) seen_checkpoint_clock(l);
     /* What the shelf says goes with its sequence, the policy too: a replay comes
      * to the later one by itself. */
     struct seen_meta on_shelf = l->meta;
-    if (status == SEEN_OK) status = replay(l, &last, r);
+    if (status == SEEN_OK) status = replay(l, &last, error);
     if (status != SEEN_OK) return status;
     on_shelf.epoch = ++l->meta.epoch;
     on_shelf.journaled = l->meta.journaled = true;
@@ -469,9 +465,9 @@ static seen_status open_to_write(struct seen_local *l,
     if (status == SEEN_OK)
         status = seen_journal_open(&l->journal, l->journal_path, like,
                                    l->meta.id, l->meta.epoch, last);
-    if (status == SEEN_IO) return seen_report_io(r, "journal");
-    if (status == SEEN_OK) status = write_meta(l, &on_shelf, r);
-    if (status == SEEN_OK) status = follow_policy(l, o->policy, r);
+    if (status == SEEN_IO) return seen_fail_io(error, NULL, "journal");
+    if (status == SEEN_OK) status = write_meta(l, &on_shelf, error);
+    if (status == SEEN_OK) status = follow_policy(l, o->policy, error);
     return status;
 }
 
@@ -516,19 +512,19 @@ static seen_status writer_lives(const struct seen_local *l, bool *lives)
 
 /* What the shelf holds from here on, the view being awake, and the journal. */
 static seen_status replay_on(struct seen_local *l, void *view,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     struct seen_meta now;
-    seen_status status = l->ops->told(view, &now, r);
+    seen_status status = l->ops->told(view, &now, error);
     if (status != SEEN_OK) return status;
     if (now.epoch != l->meta.epoch || now.sequence != l->meta.sequence)
-        return seen_report(r, SEEN_BUSY, "checkpoints come too fast");
+        return seen_fail(error, SEEN_BUSY, NULL, "checkpoints come too fast");
     l->tail_at = l->ops->sees(view);
-    return replay(l, &l->tail_end, r);
+    return replay(l, &l->tail_end, error);
 }
 
 /* SEEN_BUSY: there was a checkpoint in between. */
-static seen_status read_tail(struct seen_local *l, seen_store_report *r)
+static seen_status read_tail(struct seen_local *l, seen_error *error)
 {
     seen_status status;
     l->one_view = true;
@@ -539,7 +535,7 @@ static seen_status read_tail(struct seen_local *l, seen_store_report *r)
     if (status == SEEN_OK) l->ops->hold(view);
     seen_worker_return(l, w);
     if (status != SEEN_OK) return status;
-    status = replay_on(l, view, r);
+    status = replay_on(l, view, error);
     l->ops->sleep(view);
     return status;
 }
@@ -554,28 +550,29 @@ static void forget_tail(struct seen_local *l)
     atomic_store(&l->bytes, 0);
 }
 
-static seen_status choose_once(struct seen_local *l, seen_store_report *r)
+static seen_status choose_once(struct seen_local *l, seen_error *error)
 {
     bool lives = false;
     forget_tail(l);
-    seen_status status = l->ops->meta(l->shelf, &l->meta, r);
+    seen_status status = l->ops->meta(l->shelf, &l->meta, error);
     l->chosen = l->meta;
     if (status != SEEN_OK) return status;
     if (!l->options.tail && !l->meta.journaled) return SEEN_OK;
     if (!l->options.tail) status = writer_lives(l, &lives);
-    if (status == SEEN_IO) seen_report_io(r, "seen.lock");
+    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
     bool known = l->meta.sequence >= l->tail_end; /* no less than before */
-    return status == SEEN_OK && !(lives && known) ? read_tail(l, r) : status;
+    return status == SEEN_OK && !(lives && known) ? read_tail(l, error)
+                                                  : status;
 }
 
 /* A writer may drop segments, or write one, while they are read: what looks like
  * damage is damage only if it stays. */
-static seen_status choose_sight(struct seen_local *l, seen_store_report *r)
+static seen_status choose_sight(struct seen_local *l, seen_error *error)
 {
     seen_status status = SEEN_BUSY;
     for (int i = 0; i < ATTEMPTS; i++) {
-        seen_report_begin(r);
-        status = choose_once(l, r);
+        seen_error_begin(error);
+        status = choose_once(l, error);
         if (status != SEEN_CORRUPT && status != SEEN_BUSY) break;
     }
     if (status != SEEN_OK) forget_tail(l);
@@ -586,15 +583,15 @@ static seen_status choose_sight(struct seen_local *l, seen_store_report *r)
 }
 
 static seen_status open_to_read(struct seen_local *l,
-                                const seen_users_options *o,
-                                seen_store_report *r)
+                                const seen_users_options *o, seen_error *error)
 {
-    seen_status status = find_dir(l->dir, r);
-    if (status == SEEN_OK) status = find_store(l, r);
-    if (status == SEEN_OK) status = l->ops->open(&l->shelf, l->dir, false, r);
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &l->meta, r);
-    if (status == SEEN_OK) status = check_secret(l, o, r);
-    return status == SEEN_OK ? choose_sight(l, r) : status;
+    seen_status status = find_dir(l->dir, error);
+    if (status == SEEN_OK) status = find_store(l, error);
+    if (status == SEEN_OK)
+        status = l->ops->open(&l->shelf, l->dir, false, error);
+    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &l->meta, error);
+    if (status == SEEN_OK) status = check_secret(l, o, error);
+    return status == SEEN_OK ? choose_sight(l, error) : status;
 }
 
 /* Has the world changed since the last choice? With a tail, each call looks. */
@@ -683,23 +680,24 @@ void seen_recover_looked(struct seen_local *l)
 seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const struct seen_shelf_ops *ops, bool threadless,
                             const seen_users_options *options,
-                            seen_store_report *r)
+                            seen_outcome *outcome, seen_error *error)
 {
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->ops = ops;
-    seen_status status = real_dir(dir, "", &l->dir, r);
+    seen_status status = real_dir(dir, "", &l->dir, error);
     if (status == SEEN_OK) l->journal_path = joined(l->dir, "seen");
     if (status == SEEN_OK && !l->journal_path) status = SEEN_NOMEM;
     if (status == SEEN_OK) {
         status = options->mode == SEEN_STORE_READ
-                     ? open_to_read(l, options, r)
-                     : open_to_write(l, options, r);
+                     ? open_to_read(l, options, error)
+                     : open_to_write(l, options, error);
     }
     if (status == SEEN_OK && options->mode != SEEN_STORE_READ && !threadless &&
         !seen_checkpoint_start(l))
         status = SEEN_NOMEM;
     l->head.holds = seen_policy_holds(&l->meta.policy);
+    *outcome = l->outcome;
     if (status == SEEN_OK)
         *u = &l->head;
     else
@@ -709,14 +707,16 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
 
 seen_status seen_users_open_lmdb(struct seen_users **u, const char *where,
                                  const seen_users_options *options,
-                                 seen_store_report *r)
+                                 seen_outcome *outcome, seen_error *error)
 {
-    if (!where[0]) return seen_report(r, SEEN_INVALID, "no directory is named");
+    if (!where[0])
+        return seen_fail(error, SEEN_INVALID, NULL, "no directory is named");
 #ifdef SEEN_WITH_LMDB
-    return seen_local_open(u, where, &seen_shelf_lmdb, false, options, r);
+    return seen_local_open(u, where, &seen_shelf_lmdb, false, options, outcome,
+                           error);
 #else
-    (void)u, (void)options;
-    return seen_report(r, SEEN_UNSUPPORTED, "built without LMDB");
+    (void)u, (void)options, (void)outcome;
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without LMDB");
 #endif
 }
 
@@ -724,10 +724,11 @@ seen_status seen_users_open_lmdb(struct seen_users **u, const char *where,
 
 seen_status seen_users_open_mem(struct seen_users **u, const char *where,
                                 const seen_users_options *options,
-                                seen_store_report *r)
+                                seen_outcome *outcome, seen_error *error)
 {
     if (where[0])
-        return seen_report(r, SEEN_INVALID, "mem: has no name behind it");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "mem: has no name behind it");
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->meta.policy = seen_policy_filled(options->policy);
@@ -735,9 +736,9 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
         memcpy(l->meta.secret, options->secret, sizeof l->meta.secret);
     } else if (seen_random_key(l->meta.secret) != SEEN_OK) {
         destroy(l);
-        return seen_report_io(r, "random");
+        return seen_fail_io(error, NULL, "random");
     }
-    if (r) r->created = true;
+    outcome->created = true;
     l->head.holds = seen_policy_holds(&l->meta.policy);
     l->head.copied = true;
     *u = &l->head;
@@ -798,7 +799,7 @@ static seen_status copy_frame(void *to, const struct seen_frame *f)
  * come or go in between, it is done again.
  */
 static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     struct seen_meta before, after;
     struct seen_replayed out;
@@ -806,7 +807,7 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
     seen_journal *to = NULL;
     *again = false;
     seen_status status = path ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &before, r);
+    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &before, error);
     if (status == SEEN_OK)
         status = seen_journal_open(&to, path, NULL, before.id, before.epoch,
                                    before.sequence);
@@ -815,12 +816,12 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
                                      before.sequence, copy_frame, to, &out);
         if (status == SEEN_CORRUPT) *again = true;
         if (status != SEEN_OK)
-            seen_report(r, status, "journal: %s", out.problem);
+            seen_fail(error, status, NULL, "journal: %s", out.problem);
     }
     if (status == SEEN_OK)
         status = seen_journal_commit(to, seen_journal_last(to));
     if (status == SEEN_OK) status = l->ops->copy(l->shelf, dir);
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, r);
+    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, error);
     if (status == SEEN_OK) *again = after.epoch != before.epoch;
     seen_journal_close(to);
     free(path);
@@ -836,29 +837,29 @@ static bool remove_file(const char *dir, const char *name)
 }
 
 /* What an attempt has left; others' files are left alone. */
-static seen_status clear_copy(const char *dir, seen_store_report *r)
+static seen_status clear_copy(const char *dir, seen_error *error)
 {
     char *path = joined(dir, "seen");
     seen_status status = path ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK &&
         (seen_journal_remove(path) != SEEN_OK || !remove_file(dir, "data.mdb")))
-        status = seen_report_io(r, "remove an older copy");
+        status = seen_fail_io(error, NULL, "remove an older copy");
     free(path);
     return status;
 }
 
 /* Of a directory that we have locked. Its lock goes last but one: who waits to
  * take over finds no lock, or no directory. */
-static seen_status remove_copy(const char *dir, seen_store_report *r)
+static seen_status remove_copy(const char *dir, seen_error *error)
 {
-    seen_status status = clear_copy(dir, r);
+    seen_status status = clear_copy(dir, error);
     if (status != SEEN_OK) return status;
     if (remove_file(dir, "seen.lock") && seen_os->rmdir(dir) == 0)
         return SEEN_OK;
-    return seen_report(r, SEEN_IO,
-                       "%s is in the way, and holds what is not of a backup: "
-                       "remove it",
-                       seen_io_base(dir));
+    return seen_fail(error, SEEN_IO, NULL,
+                     "%s is in the way, and holds what is not of a backup: "
+                     "remove it",
+                     seen_io_base(dir));
 }
 
 /* The directory that another one is in: who has it, and who may rename there. */
@@ -888,14 +889,14 @@ static bool name_is_ours(const char *dir)
 
 /* May everybody? Then a link can take the place of the new directory before the
  * first file is made in it by name. (Of a group, members are trusted so far.) */
-static seen_status refuse_open_place(const char *dir, seen_store_report *r)
+static seen_status refuse_open_place(const char *dir, seen_error *error)
 {
     struct seen_stat st;
-    if (!find_parent(dir, &st)) return seen_report_io(r, "look");
+    if (!find_parent(dir, &st)) return seen_fail_io(error, NULL, "look");
     if (!(st.mode & ALL_WRITE) || st.mode & STICKY) return SEEN_OK;
-    return seen_report(r, SEEN_INVALID,
-                       "every user can rename what is in that directory: copy "
-                       "to one of your own, or make it sticky (chmod +t)");
+    return seen_fail(error, SEEN_INVALID, NULL,
+                     "every user can rename what is in that directory: copy "
+                     "to one of your own, or make it sticky (chmod +t)");
 }
 
 /* What has the name is a directory of ours, no link to one, and stays so. */
@@ -909,7 +910,7 @@ static bool is_ours(const char *dir, int fd)
 /* What a backup that died has left is removed: whoever made the directory, or has
  * it open, would have the copy, too. Never through a link, and never where others
  * could put one in its place. */
-static seen_status remove_stale_copy(const char *dir, seen_store_report *r)
+static seen_status remove_stale_copy(const char *dir, seen_error *error)
 {
     int lock = -1,
         fd = seen_io_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -917,82 +918,83 @@ static seen_status remove_stale_copy(const char *dir, seen_store_report *r)
     bool ours = fd >= 0 && is_ours(dir, fd);
     seen_io_close(fd);
     if (!ours)
-        return seen_report(r, SEEN_IO,
-                           "%s is in the way, and is not a directory of ours "
-                           "alone: remove it",
-                           seen_io_base(dir));
-    seen_status status = lock_dir(dir, &lock, r);
-    if (status == SEEN_OK) status = remove_copy(dir, r);
+        return seen_fail(error, SEEN_IO, NULL,
+                         "%s is in the way, and is not a directory of ours "
+                         "alone: remove it",
+                         seen_io_base(dir));
+    seen_status status = lock_dir(dir, &lock, error);
+    if (status == SEEN_OK) status = remove_copy(dir, error);
     seen_io_close(lock);
     return status;
 }
 
 /* A directory that was not there, for nobody but us, and locked. */
-static seen_status make_copy_dir(const char *dir, int *lock,
-                                 seen_store_report *r)
+static seen_status make_copy_dir(const char *dir, int *lock, seen_error *error)
 {
     int made = seen_os->mkdir(dir, PRIVATE);
     if (made != 0 && errno == EEXIST) {
-        seen_status status = remove_stale_copy(dir, r);
+        seen_status status = remove_stale_copy(dir, error);
         if (status != SEEN_OK) return status;
         made = seen_os->mkdir(dir, PRIVATE);
     }
-    return made == 0 ? lock_dir(dir, lock, r)
-                     : seen_report_io(r, "make directory");
+    return made == 0 ? lock_dir(dir, lock, error)
+                     : seen_fail_io(error, NULL, "make directory");
 }
 
 static seen_status copy_beside(struct seen_local *l, const char *beside,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     seen_status status = SEEN_OK;
     bool again = true;
     for (int i = 0; again && i < ATTEMPTS; i++) {
-        seen_report_begin(r);
-        status = clear_copy(beside, r);
+        seen_error_begin(error);
+        status = clear_copy(beside, error);
         again = false;
-        if (status == SEEN_OK) status = copy_once(l, beside, &again, r);
+        if (status == SEEN_OK) status = copy_once(l, beside, &again, error);
     }
     if (status == SEEN_OK && again)
-        return seen_report(r, SEEN_BUSY, "writers come and go too fast");
-    return status == SEEN_IO ? seen_report_io(r, "copy") : status;
+        return seen_fail(error, SEEN_BUSY, NULL,
+                         "writers come and go too fast");
+    return status == SEEN_IO ? seen_fail_io(error, NULL, "copy") : status;
 }
 
 /* What came of it is at `dir`, or nowhere. */
 static seen_status backup_to(struct seen_local *l, const char *beside,
-                             const char *dir, seen_store_report *r)
+                             const char *dir, seen_error *error)
 {
     int lock = -1;
-    seen_status status = make_copy_dir(beside, &lock, r);
+    seen_status status = make_copy_dir(beside, &lock, error);
     if (status == SEEN_OK) {
-        status = copy_beside(l, beside, r);
+        status = copy_beside(l, beside, error);
         if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
-            status = seen_report_io(r, "rename");
+            status = seen_fail_io(error, NULL, "rename");
         int before = errno;
         if (status != SEEN_OK) (void)remove_copy(beside, NULL);
         errno = before;
     }
     if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
-        status = seen_report_io(r, "sync directory");
+        status = seen_fail_io(error, NULL, "sync directory");
     seen_io_close(lock);
     return status;
 }
 
 seen_status seen_recover_backup(struct seen_users *u, const char *name,
-                                seen_store_report *r)
+                                seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     struct seen_stat st;
     if (!l->shelf)
-        return seen_report(r, SEEN_UNSUPPORTED, "mem: has nothing on disk");
+        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                         "mem: has nothing on disk");
     if (seen_os->stat(name, &st) == 0)
-        return seen_report(r, SEEN_INVALID,
-                           "is there already: name a directory to make");
-    if (errno != ENOENT) return seen_report_io(r, "look");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "is there already: name a directory to make");
+    if (errno != ENOENT) return seen_fail_io(error, NULL, "look");
     char *dir = NULL, *beside = NULL;
-    seen_status status = real_dir(name, "", &dir, r);
-    if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, r);
-    if (status == SEEN_OK) status = refuse_open_place(beside, r);
-    if (status == SEEN_OK) status = backup_to(l, beside, dir, r);
+    seen_status status = real_dir(name, "", &dir, error);
+    if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, error);
+    if (status == SEEN_OK) status = refuse_open_place(beside, error);
+    if (status == SEEN_OK) status = backup_to(l, beside, dir, error);
     free(dir);
     free(beside);
     return status;

@@ -12,8 +12,8 @@
 
 #include "users/shelf.h"
 
+#include "base/error.h"
 #include "store/io.h"
-#include "store/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,27 +47,27 @@ static seen_status sync_file(const char *path)
 /* Whoever makes a store holds its lock: what lies there was left by a crash. */
 seen_status seen_shelf_make(const char *dir,
                             seen_status (*fill)(const char *path,
-                                                seen_store_report *r),
-                            seen_store_report *r)
+                                                seen_error *error),
+                            seen_error *error)
 {
     char data[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM];
     int len = snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
     if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
     snprintf(data, sizeof data, "%s/data.mdb", dir);
     if (nothing_there(beside) != SEEN_OK || make_empty(beside) != SEEN_OK)
-        return seen_report_io(r, "make data.mdb");
-    seen_status status = fill(beside, r);
+        return seen_fail_io(error, NULL, "make data.mdb");
+    seen_status status = fill(beside, error);
     if (status == SEEN_OK &&
         (sync_file(beside) != SEEN_OK || seen_os->rename(beside, data) != 0 ||
          seen_io_sync_dir(data) != SEEN_OK))
-        status = seen_report_io(r, "make data.mdb");
+        status = seen_fail_io(error, NULL, "make data.mdb");
     int before = errno;
     if (status != SEEN_OK) (void)nothing_there(beside);
     errno = before;
     return status;
 }
 
-seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r)
+seen_status seen_shelf_look(const char *dir, bool *made, seen_error *error)
 {
     char data[SEEN_PATH_ROOM];
     struct seen_stat st = {0};
@@ -77,7 +77,7 @@ seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r)
     *made = seen_os->stat(data, &st) == 0;
     if (*made || errno == ENOENT) return SEEN_OK;
     *made = true;
-    return seen_report_io(r, "data.mdb");
+    return seen_fail_io(error, NULL, "data.mdb");
 }
 
 bool seen_shelf_there(const char *dir)

@@ -29,15 +29,14 @@ struct seen_shelf_ops {
     bool (*there)(const char *dir);
     /* `write`: make what is missing. */
     seen_status (*open)(void **shelf, const char *dir, bool write,
-                        seen_store_report *r);
+                        seen_error *error);
     void (*close)(void *shelf);
     /* In a child that was forked: from now on view_free() and close() free memory
      * and leave the file alone. Nothing else is called any more. */
     void (*disown)(void *shelf);
 
     /* SEEN_ABSENT: new, no transaction has been committed. */
-    seen_status (*meta)(void *shelf, struct seen_meta *out,
-                        seen_store_report *r);
+    seen_status (*meta)(void *shelf, struct seen_meta *out, seen_error *error);
 
     /* A view is one thread's eye: awake, it sees the state of the last
      * transaction that was committed before it woke. It begins asleep. */
@@ -50,8 +49,7 @@ struct seen_shelf_ops {
     /* The only view of its shelf, awake, needs no lock any more until it sleeps. */
     void (*hold)(void *view);
     /* As meta(), in the state that it sees. */
-    seen_status (*told)(void *view, struct seen_meta *out,
-                        seen_store_report *r);
+    seen_status (*told)(void *view, struct seen_meta *out, seen_error *error);
     /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
      * sleeps. */
     seen_status (*get)(void *view, seen_key user, seen_record *record);
@@ -87,9 +85,9 @@ extern const struct seen_shelf_ops seen_shelf_lmdb;
  * disk; nothing is left if that fails. And: has it been made? */
 seen_status seen_shelf_make(const char *dir,
                             seen_status (*fill)(const char *path,
-                                                seen_store_report *r),
-                            seen_store_report *r);
-seen_status seen_shelf_look(const char *dir, bool *made, seen_store_report *r);
+                                                seen_error *error),
+                            seen_error *error);
+seen_status seen_shelf_look(const char *dir, bool *made, seen_error *error);
 bool seen_shelf_there(const char *dir); /* yes, if it cannot be told */
 
 /* The words about the store, as bytes (docs/FORMAT.md). */

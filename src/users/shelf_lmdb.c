@@ -42,8 +42,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "store/io.h"
-#include "store/report.h"
 #include "users/pages.h"
 
 #include <errno.h>
@@ -120,16 +120,16 @@ static seen_status status_of(int rc)
     return rc > 0 ? SEEN_IO : SEEN_CORRUPT;
 }
 
-static seen_status reported(int rc, seen_store_report *r)
+static seen_status reported(int rc, seen_error *error)
 {
     seen_status status = status_of(rc);
     if (status == SEEN_OK || status == SEEN_ABSENT) return status;
     if (rc == EBUSY)
-        return seen_report(r, status,
-                           "a writer is at work, and this user may not write "
-                           "lock.mdb, which readers need beside one: allow "
-                           "it, or try again when the writer has ended");
-    return seen_report(r, status, "LMDB: %s", mdb_strerror(rc));
+        return seen_fail(error, status, NULL,
+                         "a writer is at work, and this user may not write "
+                         "lock.mdb, which readers need beside one: allow "
+                         "it, or try again when the writer has ended");
+    return seen_fail(error, status, NULL, "LMDB: %s", mdb_strerror(rc));
 }
 
 /* For whoever makes the transaction, which is one at a time. */
@@ -282,7 +282,7 @@ static bool name_file(char buf[SEEN_PATH_ROOM], const char *dir,
 
 /* The two databases, and nothing in them, into an empty file. LMDB itself would
  * leave half of one when the power or the space fails. */
-static seen_status fill_new(const char *path, seen_store_report *r)
+static seen_status fill_new(const char *path, seen_error *error)
 {
     struct shelf s = {0};
     int rc = mdb_env_create(&s.env);
@@ -292,19 +292,18 @@ static seen_status fill_new(const char *path, seen_store_report *r)
     if (!rc) rc = open_databases(&s, true);
     rc = real_reason(&s, rc);
     if (s.env) mdb_env_close(s.env);
-    return reported(rc, r);
+    return reported(rc, error);
 }
 
 /* May this user do it? LMDB would say only that it may not. Is all of it there?
  * LMDB would not ask. */
-static seen_status check_data(const char *file, bool write,
-                              seen_store_report *r)
+static seen_status check_data(const char *file, bool write, seen_error *error)
 {
     int fd = seen_io_open(file, write ? O_RDWR : O_RDONLY, 0);
     if (fd < 0 && errno != ENOENT)
-        return seen_report(r, SEEN_IO, "%s data.mdb: %s",
-                           write ? "write" : "read", strerror(errno));
-    seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, r);
+        return seen_fail(error, SEEN_IO, NULL, "%s data.mdb: %s",
+                         write ? "write" : "read", strerror(errno));
+    seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, error);
     seen_io_close(fd);
     return status;
 }
@@ -368,24 +367,24 @@ static seen_status prepare_locks(const char *file, const char *data, bool *made)
 
 /* Is it one, and why? Otherwise errno says what is wrong with lock.mdb. */
 static seen_status go_lockless(struct shelf *s, const char *dir, bool write,
-                               seen_store_report *r)
+                               seen_error *error)
 {
     int why = errno;
     bool can = why == EACCES || why == EPERM || why == EROFS || why == ENOSPC ||
                why == EDQUOT;
-    if (write || !can) return seen_report_io(r, "lock.mdb");
+    if (write || !can) return seen_fail_io(error, NULL, "lock.mdb");
     if (!name_file(s->writers_name, dir, "seen.lock"))
-        return seen_report_io(r, "seen.lock");
+        return seen_fail_io(error, NULL, "seen.lock");
     s->lockless = true;
     int fd = seen_io_open(s->writers_name, O_RDONLY, 0);
     seen_io_close(fd);
     if (fd >= 0) return SEEN_OK;
     s->writers_name[0] = '\0';
     if (why == EROFS) return SEEN_OK; /* nobody writes there */
-    return seen_report(r, SEEN_IO,
-                       "lock.mdb: %s, and seen.lock: %s; a reader must be "
-                       "able to write the one or to read the other",
-                       strerror(why), strerror(errno));
+    return seen_fail(error, SEEN_IO, NULL,
+                     "lock.mdb: %s, and seen.lock: %s; a reader must be "
+                     "able to write the one or to read the other",
+                     strerror(why), strerror(errno));
 }
 
 /* While this reader is in, no writer is. */
@@ -422,18 +421,18 @@ static void leave(struct shelf *s)
 /* ---- Opening it --------------------------------------------------------- */
 
 static seen_status open_files(struct shelf *s, const char *dir, bool write,
-                              seen_store_report *r)
+                              seen_error *error)
 {
     char data[SEEN_PATH_ROOM], locks[SEEN_PATH_ROOM];
     bool made, made_locks = false;
     if (!name_file(data, dir, "data.mdb") || !name_file(locks, dir, "lock.mdb"))
-        return seen_report_io(r, "name");
-    seen_status status = seen_shelf_look(dir, &made, r);
-    if (status == SEEN_OK) status = check_data(data, write, r);
+        return seen_fail_io(error, NULL, "name");
+    seen_status status = seen_shelf_look(dir, &made, error);
+    if (status == SEEN_OK) status = check_data(data, write, error);
     if (status == SEEN_OK && write && !made)
-        status = seen_shelf_make(dir, fill_new, r);
+        status = seen_shelf_make(dir, fill_new, error);
     if (status == SEEN_OK && prepare_locks(locks, data, &made_locks) != SEEN_OK)
-        status = go_lockless(s, dir, write, r);
+        status = go_lockless(s, dir, write, error);
     if (status != SEEN_OK) return status;
     int rc = enter(s);
     bool inside = rc == 0;
@@ -442,16 +441,16 @@ static seen_status open_files(struct shelf *s, const char *dir, bool write,
     if (!rc && write) rc = keep_length(s);
     if (inside) leave(s);
     if (!rc) return SEEN_OK;
-    status = reported(real_reason(s, rc), r);
+    status = reported(real_reason(s, rc), error);
     if (made_locks) seen_os->unlink(locks);
     return status;
 }
 
 static seen_status shelf_open(void **out, const char *dir, bool write,
-                              seen_store_report *r)
+                              seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->stat(dir, &st) != 0) return seen_report_io(r, "look");
+    if (seen_os->stat(dir, &st) != 0) return seen_fail_io(error, NULL, "look");
     struct shelf *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     if (!s) return SEEN_NOMEM;
     pthread_rwlock_init(&s->growing, NULL);
@@ -461,10 +460,10 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     s->inode = st.inode;
     if (!enlist(s)) {
         shelf_close(s);
-        return seen_report(r, SEEN_BUSY,
-                           "this process has it open: share that handle");
+        return seen_fail(error, SEEN_BUSY, NULL,
+                         "this process has it open: share that handle");
     }
-    seen_status status = open_files(s, dir, write, r);
+    seen_status status = open_files(s, dir, write, error);
     if (status == SEEN_OK)
         *out = s;
     else
@@ -531,26 +530,25 @@ static void end_read(struct shelf *s, MDB_txn *txn)
 static const MDB_val meta_key = {5, "store"};
 
 static seen_status get_meta(const struct shelf *s, MDB_txn *txn,
-                            struct seen_meta *out, seen_store_report *r)
+                            struct seen_meta *out, seen_error *error)
 {
     MDB_val key = meta_key, value;
-    seen_status status = reported(mdb_get(txn, s->store, &key, &value), r);
+    seen_status status = reported(mdb_get(txn, s->store, &key, &value), error);
     if (status != SEEN_OK) return status;
     status = seen_meta_get(value.mv_data, value.mv_size, out);
     if (status != SEEN_OK)
-        seen_report(r, status, "what the store says about itself: %s",
-                    seen_strerror(status));
+        seen_fail(error, status, NULL, "what the store says about itself: %s",
+                  seen_strerror(status));
     return status;
 }
 
-static seen_status meta(void *shelf, struct seen_meta *out,
-                        seen_store_report *r)
+static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
 {
     struct shelf *s = shelf;
     MDB_txn *txn = NULL;
     int rc = begin_read(s, &txn);
-    if (rc) return reported(rc, r);
-    seen_status status = get_meta(s, txn, out, r);
+    if (rc) return reported(rc, error);
+    seen_status status = get_meta(s, txn, out, error);
     end_read(s, txn);
     return status;
 }
@@ -611,10 +609,10 @@ static seen_status view_wake(void *view)
 }
 
 static seen_status view_told(void *view, struct seen_meta *out,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     const struct view *v = view;
-    return get_meta(v->shelf, v->txn, out, r);
+    return get_meta(v->shelf, v->txn, out, error);
 }
 
 static uint64_t view_sees(void *view)

@@ -2,8 +2,9 @@
 #include "users/users.h"
 
 #include "base/base.h"
+#include "base/error.h"
 #include "store/io.h"
-#include "store/report.h"
+#include "store/outcome.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,18 +55,24 @@ seen_status seen_users_open_kind(seen_users **u,
                                  const struct seen_users_kind *kind,
                                  const char *rest,
                                  const seen_users_options *options,
-                                 const char *unknown, seen_store_report *r)
+                                 const char *unknown, seen_outcome *outcome,
+                                 seen_error *error)
 {
+    seen_outcome did = {0};
     static const seen_users_options only_read;
     if (!options) options = &only_read;
+    if (!seen_outcome_ok(outcome))
+        return seen_fail(error, SEEN_INVALID, "outcome",
+                         "outcome.size %zu: expected sizeof (seen_outcome)",
+                         outcome->size);
     const char *wrong = options_problem(options);
-    if (wrong) return seen_report(r, SEEN_INVALID, "%s", wrong);
-    if (!kind) return seen_report(r, SEEN_UNSUPPORTED, "%s", unknown);
+    if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
+    if (!kind) return seen_fail(error, SEEN_UNSUPPORTED, NULL, "%s", unknown);
     seen_status status;
     uint64_t began = 0;
     do {
-        seen_report_begin(r);
-        status = kind->open(u, rest, options, r);
+        seen_error_begin(error);
+        status = kind->open(u, rest, options, &did, error);
     } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
     if (status == SEEN_OK) {
         (*u)->writable = options->mode != SEEN_STORE_READ;
@@ -74,16 +81,16 @@ seen_status seen_users_open_kind(seen_users **u,
                  "a take of more than %llu items, which is all that the policy "
                  "holds of a user",
                  (unsigned long long)(*u)->holds);
-    } else
-        seen_report(r, status, "%s", seen_strerror(status));
-    return status;
+    }
+    seen_outcome_tell(outcome, &did);
+    return seen_error_end(error, status);
 }
 
 seen_status seen_users_open(seen_users **u, const char *where,
                             const seen_users_options *options,
-                            seen_store_report *r)
+                            seen_outcome *outcome, seen_error *error)
 {
-    seen_report_begin(r);
+    seen_error_begin(error);
     if (!u || !where) return SEEN_INVALID;
     const struct seen_users_kind *kind = kinds;
     if (scheme_len(where))
@@ -94,7 +101,7 @@ seen_status seen_users_open(seen_users **u, const char *where,
         strncmp(where, "redis", 5) == 0
             ? "a store on a server: seen_remote_users() opens it"
             : "expected a directory, lmdb:DIR or mem:",
-        r);
+        outcome, error);
 }
 
 seen_status seen_users_close(seen_users *u)
@@ -321,15 +328,15 @@ seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed)
     return status;
 }
 
-seen_status seen_users_backup(seen_users *u, const char *dir,
-                              seen_store_report *r)
+seen_status seen_users_backup(seen_users *u, const char *dir, seen_error *error)
 {
-    seen_report_begin(r);
+    seen_error_begin(error);
     if (!u || !dir) return SEEN_INVALID;
     if (!is_ours(u))
-        return seen_report(r, SEEN_INVALID, "%s", u->home.sentence);
-    seen_status status = store_of(u)->backup(u, dir, r);
-    if (status != SEEN_OK) seen_report(r, status, "%s", seen_strerror(status));
+        return seen_fail(error, SEEN_INVALID, NULL, "%s", u->home.sentence);
+    seen_status status = store_of(u)->backup(u, dir, error);
+    if (status != SEEN_OK)
+        seen_fail(error, status, NULL, "%s", seen_strerror(status));
     return status;
 }
 

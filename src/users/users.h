@@ -32,7 +32,7 @@ struct seen_users_ops {
     /* Every request gets a status; items and answers of those that are not
      * SEEN_OK stay as they were. */
     seen_status (*change)(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n);
+                          uint64_t now, seen_users_request *error, size_t n);
     seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now,
                           const seen_key *items, size_t n);
     seen_status (*forget_user)(struct seen_users *u, seen_key user,
@@ -48,7 +48,7 @@ struct seen_users_ops {
     seen_status (*sync)(struct seen_users *u);
     seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed);
     seen_status (*backup)(struct seen_users *u, const char *dir,
-                          seen_store_report *r);
+                          seen_error *error);
     seen_status (*stats)(struct seen_users *u, seen_users_stats *stats);
 };
 
@@ -69,7 +69,7 @@ struct seen_users {
 /* Opens "scheme:where"; options have been checked. */
 typedef seen_status seen_users_opener(struct seen_users **u, const char *where,
                                       const seen_users_options *options,
-                                      seen_store_report *r);
+                                      seen_outcome *outcome, seen_error *error);
 
 struct seen_users_kind {
     const char *scheme;
@@ -84,10 +84,10 @@ seen_users_kind_of(const struct seen_users_kind *kinds, size_t n,
 
 /* Checks the options, opens, waits for a writer. kind NULL: SEEN_UNSUPPORTED, with
  * the sentence `unknown`. */
-SEEN_PRIVATE seen_status
-seen_users_open_kind(seen_users **u, const struct seen_users_kind *kind,
-                     const char *rest, const seen_users_options *options,
-                     const char *unknown, seen_store_report *r);
+SEEN_PRIVATE seen_status seen_users_open_kind(
+    seen_users **u, const struct seen_users_kind *kind, const char *rest,
+    const seen_users_options *options, const char *unknown,
+    seen_outcome *outcome, seen_error *error);
 
 #define STORE(scheme, function) seen_users_opener function;
 #include "users/stores.def"

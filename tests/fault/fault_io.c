@@ -27,8 +27,9 @@ static struct {
     uint64_t added; /* keys 0 .. added-1 went in without an error */
     bool made;
     seen_status first; /* what the first call that failed said */
-    seen_store_report report;
-} run;
+    seen_outcome outcome;
+    seen_error error;
+} run = {.outcome.size = sizeof run.outcome};
 
 static bool went_wrong(seen_status status)
 {
@@ -50,8 +51,9 @@ static void change_file(uint64_t *next)
 {
     seen_filter_store *s;
     seen_store_options o = {.mode = run.mode, .create = run.spec};
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report))) {
-        assert_string_not_equal(run.report.problem, "");
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
+                                          &run.error))) {
+        assert_string_not_equal(run.error.text, "");
         return;
     }
     run.made = true;
@@ -68,15 +70,17 @@ static void rewrite_file(void)
     seen_filter_store *s;
     seen_filter *copy;
     seen_store_options o = {.mode = SEEN_STORE_READ};
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report)))
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
+                                          &run.error)))
         return;
     assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
                      SEEN_OK);
     seen_filter_store_close(s);
-    if (went_wrong(seen_file_save(FILE_NAME, copy, 0, &run.report)))
-        assert_string_not_equal(run.report.problem, "");
+    if (went_wrong(
+            seen_file_save(FILE_NAME, copy, 0, &run.outcome, &run.error)))
+        assert_string_not_equal(run.error.text, "");
     seen_free(copy);
-    went_wrong(seen_file_verify(FILE_NAME, &run.report));
+    went_wrong(seen_file_verify(FILE_NAME, &run.outcome, &run.error));
 }
 
 static void script(void)
@@ -90,15 +94,16 @@ static void script(void)
 static void check_file(struct sim *disk, const char *when)
 {
     seen_filter_store *s;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_store_options modes[] = {{.mode = SEEN_STORE_READ},
                                   {.mode = SEEN_STORE_DURABLE}};
     for (int i = 0; i < 2; i++) {
         seen_status status =
-            seen_filter_store_open(&s, FILE_NAME, &modes[i], &report);
+            seen_filter_store_open(&s, FILE_NAME, &modes[i], &outcome, &error);
         if (status == SEEN_ABSENT && run.acked == 0) return;
         if (status != SEEN_OK)
-            fail_msg("%s: %s: %s", when, seen_strerror(status), report.problem);
+            fail_msg("%s: %s: %s", when, seen_strerror(status), error.text);
         uint64_t there =
             test_count_maybe(seen_filter_store_filter(s), 0, run.acked);
         if (there != run.acked)
@@ -106,8 +111,8 @@ static void check_file(struct sim *disk, const char *when)
                      (unsigned long long)run.acked);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
     }
-    if (seen_file_verify(FILE_NAME, &report) != SEEN_OK)
-        fail_msg("%s: verify: %s", when, report.problem);
+    if (seen_file_verify(FILE_NAME, &outcome, &error) != SEEN_OK)
+        fail_msg("%s: verify: %s", when, error.text);
     assert_int_equal(sim_open_files(disk) + sim_mappings(disk), 0);
 }
 
@@ -194,8 +199,9 @@ static void any_life(struct test_rng *r)
     run.mode = test_below(r, 2) ? SEEN_STORE_WRITE : SEEN_STORE_DURABLE;
     seen_store_options o = {.mode = run.mode, .create = run.spec};
     run.added = run.acked;
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.report))) {
-        assert_string_not_equal(run.report.problem, "");
+    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
+                                          &run.error))) {
+        assert_string_not_equal(run.error.text, "");
         return;
     }
     run.made = true;

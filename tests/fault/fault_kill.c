@@ -46,9 +46,10 @@ static void work(const seen_spec *spec, seen_store_mode mode)
 {
     seen_filter_store *s;
     seen_store_options o = {.mode = mode, .create = spec};
-    seen_store_report report;
-    if (seen_filter_store_open(&s, path, &o, &report) != SEEN_OK) {
-        fprintf(stderr, "%s\n", report.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK) {
+        fprintf(stderr, "%s\n", error.text);
         _exit(1);
     }
     for (int i = 0;; i++) {
@@ -76,16 +77,17 @@ static void sleep_us(uint64_t us)
 static void check(void)
 {
     seen_filter_store *s;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_store_options o = {.mode = SEEN_STORE_READ};
-    if (seen_filter_store_open(&s, path, &o, &report) != SEEN_OK)
-        fail_msg("%s", report.problem);
+    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s", error.text);
     assert_int_equal(
         test_count_maybe(seen_filter_store_filter(s), 0, shared->acked),
         shared->acked);
     seen_filter_store_close(s);
-    if (seen_file_verify(path, &report) != SEEN_OK)
-        fail_msg("verify: %s", report.problem);
+    if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
+        fail_msg("verify: %s", error.text);
 }
 
 static void nothing_acknowledged_is_lost(void **state)

@@ -61,11 +61,11 @@ static uint64_t count_there(const seen_filter *f, uint64_t first, uint64_t n)
     return count;
 }
 
-static void explain(seen_status status, const seen_store_report *report)
+static void explain(seen_status status, const seen_error *error)
 {
     if (status == SEEN_OK) return;
     fail_msg("%s: %s; kind %s, %llu acknowledged", seen_strerror(status),
-             report->problem, seen_kind_name(run.spec->kind),
+             error->text, seen_kind_name(run.spec->kind),
              (unsigned long long)run.acked);
 }
 
@@ -122,37 +122,39 @@ static void cut_again(void *ctx, const char *call)
 /* After the reboot: look, go on writing, look again. */
 static void use_what_is_left(void)
 {
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_filter_store *s = NULL;
     seen_store_options read = {.mode = SEEN_STORE_READ},
                        write = {.mode = test_below(&run.rng, 2)
                                             ? SEEN_STORE_DURABLE
                                             : SEEN_STORE_WRITE};
-    seen_status status = seen_filter_store_open(&s, FILE_NAME, &read, &report);
+    seen_status status =
+        seen_filter_store_open(&s, FILE_NAME, &read, &outcome, &error);
     if (status == SEEN_ABSENT && !run.made) return;
-    explain(status, &report);
+    explain(status, &error);
     assert_as_acknowledged(seen_filter_store_filter(s));
     seen_filter_store_close(s);
-    explain(seen_file_verify(FILE_NAME, &report), &report);
+    explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
 
-    explain(seen_filter_store_open(&s, FILE_NAME, &write, &report), &report);
-    run.recovered += report.recovered_keys;
-    run.torn += report.torn_bytes > 0;
+    explain(seen_filter_store_open(&s, FILE_NAME, &write, &outcome, &error), &error);
+    run.recovered += outcome.recovered_keys;
+    run.torn += outcome.torn_bytes > 0;
     assert_as_acknowledged(seen_filter_store_filter(s));
     struct test_batch b = keys(TEST_STRANGERS, BATCH);
     run.added += BATCH;
     assert_int_equal(seen_filter_store_add_many(s, b.keys, BATCH, NULL),
                      SEEN_OK);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-    explain(seen_filter_store_open(&s, FILE_NAME, &read, &report), &report);
-    assert_false(report.recovered);
+    explain(seen_filter_store_open(&s, FILE_NAME, &read, &outcome, &error), &error);
+    assert_false(outcome.recovered);
     assert_as_acknowledged(seen_filter_store_filter(s));
     seen_maybe_many(seen_filter_store_filter(s), b.keys, BATCH, b.answers);
     for (size_t i = 0; i < BATCH; i++)
         assert_true(b.answers[i]);
     seen_filter_store_close(s);
     test_batch_free(&b);
-    explain(seen_file_verify(FILE_NAME, &report), &report);
+    explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
     run.added -= BATCH; /* the disk that has them is thrown away */
 }
 
@@ -214,8 +216,9 @@ static void live(void)
     seen_store_options o = {.mode = run.mode, .create = run.spec};
     for (int life = 0; life < 3; life++) {
         seen_filter_store *s;
-        seen_store_report report;
-        explain(seen_filter_store_open(&s, FILE_NAME, &o, &report), &report);
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        explain(seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error), &error);
         run.made = true;
         add(s, BATCH);
         add(s, 1);

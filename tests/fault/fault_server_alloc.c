@@ -56,9 +56,10 @@ static seen_key name(size_t user)
 
 static seen_status open_users(seen_users **u)
 {
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    return seen_remote_users(u, run.where, &o, &r);
+    return seen_remote_users(u, run.where, &o, &outcome, &error);
 }
 
 /* What the server has, seen by somebody with memory. */
@@ -165,9 +166,11 @@ static const seen_spec spec = {.items = 1000, .fpp = 0.001, .bits = 20000};
 static void assert_added(void)
 {
     seen_remote *m;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     bool there[ITEMS] = {false};
-    assert_int_equal(seen_remote_open(&m, run.where, &spec, &r), SEEN_OK);
+    assert_int_equal(seen_remote_open(&m, run.where, &spec, &outcome, &error),
+                     SEEN_OK);
     assert_int_equal(seen_remote_maybe_many(m, run.item, ITEMS, there),
                      SEEN_OK);
     for (size_t i = 0; i < ITEMS; i++)
@@ -178,11 +181,13 @@ static void assert_added(void)
 static void filter_script(void)
 {
     seen_remote *m;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     bool fresh[ITEMS], there[ITEMS];
     seen_remote_info info;
     enter();
-    seen_status status = seen_remote_open(&m, run.where, &spec, &r);
+    seen_status status =
+        seen_remote_open(&m, run.where, &spec, &outcome, &error);
     leave();
     if (went_wrong(status)) return;
     enter();

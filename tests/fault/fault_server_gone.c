@@ -144,14 +144,15 @@ static seen_status use_filter(const char *where, struct server *s)
 {
     static const seen_spec spec = {.items = 1000, .fpp = 0.001};
     seen_remote *m = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     uint64_t number = 7;
     seen_key key = {&number, sizeof number};
     bool there = false;
-    seen_status status = seen_remote_open(&m, where, &spec, &r);
+    seen_status status = seen_remote_open(&m, where, &spec, &outcome, &error);
     if (status != SEEN_OK) {
         assert_null(m);
-        assert_string_not_equal(r.problem, "");
+        assert_string_not_equal(error.text, "");
         return status;
     }
     if (s) wait_for_cut(s);
@@ -165,15 +166,16 @@ static seen_status use_filter(const char *where, struct server *s)
 static seen_status use_users(const char *where, struct server *s)
 {
     seen_users *u = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     uint64_t number = 7;
     seen_key key = {&number, sizeof number}, user = {"ann", 3};
     bool seen = false;
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    seen_status status = seen_remote_users(&u, where, &o, &r);
+    seen_status status = seen_remote_users(&u, where, &o, &outcome, &error);
     if (status != SEEN_OK) {
         assert_null(u);
-        assert_string_not_equal(r.problem, "");
+        assert_string_not_equal(error.text, "");
         return status;
     }
     if (s) wait_for_cut(s);
@@ -398,12 +400,13 @@ static struct seen_pool_link *forsaken(struct seen_pool *p, unsigned *port,
 {
     struct server s = listening(0, 16);
     struct seen_pool_link *link = NULL;
-    seen_store_report r = {0};
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     char rest[100];
     snprintf(rest, sizeof rest, "//127.0.0.1:%u?timeout=50&%s", s.port,
              parameters);
-    assert_int_equal(seen_pool_open(p, rest, false, &r), SEEN_OK);
-    assert_int_equal(seen_pool_take(p, &link, &r), SEEN_OK);
+    assert_int_equal(seen_pool_open(p, rest, false, &error), SEEN_OK);
+    assert_int_equal(seen_pool_take(p, &link, &error), SEEN_OK);
     close(s.listener);
     *port = s.port;
     return link;
@@ -414,15 +417,16 @@ static void who_was_there_is_waited_for_but_not_for_ever(void **state)
     (void)state;
     struct seen_pool p;
     struct seen_pool_link *more = NULL;
-    seen_store_report r = {0};
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     unsigned port;
     alarm(WATCHDOG);
     struct seen_pool_link *link = forsaken(&p, &port, "patience=300");
     uint64_t began = now_ms();
-    assert_int_equal(seen_pool_take(&p, &more, &r), SEEN_IO);
+    assert_int_equal(seen_pool_take(&p, &more, &error), SEEN_IO);
     assert_true(now_ms() - began >= 300);
     assert_null(more);
-    assert_string_not_equal(r.problem, "");
+    assert_string_not_equal(error.text, "");
     alarm(0);
     seen_pool_return(&p, link);
     seen_pool_close(&p);
@@ -450,11 +454,12 @@ static void *happen(void *ctx)
 static struct seen_pool_link *take_meanwhile(struct later *l)
 {
     struct seen_pool_link *link = NULL;
-    seen_store_report r = {0};
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     pthread_t thread;
     alarm(WATCHDOG);
     assert_int_equal(pthread_create(&thread, NULL, happen, l), 0);
-    assert_int_equal(seen_pool_take(l->pool, &link, &r), SEEN_OK);
+    assert_int_equal(seen_pool_take(l->pool, &link, &error), SEEN_OK);
     pthread_join(thread, NULL);
     alarm(0);
     assert_non_null(link);

@@ -57,10 +57,11 @@ static seen_status open_users(seen_users **u, seen_store_mode mode,
                             .secret = test_secret,
                             .checkpoint_bytes = 3000,
                             .journal_bytes = 400};
-    seen_store_report r = {0};
-    if (!run.lasts) return seen_users_open(u, "mem:", &o, &r);
-    seen_status status =
-        seen_local_open(u, run.dir, &seen_shelf_lmdb, true, &o, &r);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (!run.lasts) return seen_users_open(u, "mem:", &o, &outcome, &error);
+    seen_status status = seen_local_open(u, run.dir, &seen_shelf_lmdb, true, &o,
+                                         &outcome, &error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
     return status;
 }
@@ -118,8 +119,9 @@ static void one_life(unsigned policy)
     model_check(&run.model, u, false);
     around(true);
     if (run.lasts && policy == 1) {
-        seen_store_report r;
-        run.copied = !went_wrong(seen_users_backup(u, run.copy, &r));
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        run.copied = !went_wrong(seen_users_backup(u, run.copy, &error));
     }
     status = seen_users_close(u);
     around(false);

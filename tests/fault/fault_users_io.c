@@ -59,7 +59,7 @@ static bool is_call(const char *name)
 
 static seen_status open_users(seen_users **u, const char *dir,
                               seen_store_mode mode, const seen_policy *policy,
-                              seen_store_report *r)
+                              seen_outcome *outcome, seen_error *error)
 {
     seen_users_options o = {.mode = mode,
                             .create = mode != SEEN_STORE_READ,
@@ -68,8 +68,9 @@ static seen_status open_users(seen_users **u, const char *dir,
                             .secret = test_secret,
                             .checkpoint_bytes = 3000,
                             .journal_bytes = 400};
-    *r = (seen_store_report){0};
-    seen_status status = seen_local_open(u, dir, run.shelf, true, &o, r);
+    *error = (seen_error){0};
+    seen_status status =
+        seen_local_open(u, dir, run.shelf, true, &o, outcome, error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
     return status;
 }
@@ -110,12 +111,13 @@ static void change(seen_users *u)
 static void one_life(unsigned policy, bool copies)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     run.model.policy_before = run.model.policy;
     run.model.policy = policy;
     if (went_wrong(open_users(&u, run.dir, SEEN_STORE_DURABLE,
-                              &model_policies[policy], &r))) {
-        assert_string_not_equal(r.problem, "");
+                              &model_policies[policy], &outcome, &error))) {
+        assert_string_not_equal(error.text, "");
         return;
     }
     run.made = true;
@@ -123,8 +125,8 @@ static void one_life(unsigned policy, bool copies)
     model_check(&run.model, u, true);
     change(u);
     if (copies) {
-        run.copied = !went_wrong(seen_users_backup(u, run.copy, &r));
-        if (!run.copied) assert_string_not_equal(r.problem, "");
+        run.copied = !went_wrong(seen_users_backup(u, run.copy, &error));
+        if (!run.copied) assert_string_not_equal(error.text, "");
     }
     if (!went_wrong(seen_users_close(u))) model_settled(&run.model);
 }
@@ -145,16 +147,18 @@ static size_t descriptors(void)
 static void check_store(const char *dir)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_store_mode modes[] = {SEEN_STORE_READ, SEEN_STORE_DURABLE,
                                SEEN_STORE_READ};
     for (size_t i = 0; i < 3; i++) {
-        seen_status status = open_users(&u, dir, modes[i], NULL, &r);
+        seen_status status =
+            open_users(&u, dir, modes[i], NULL, &outcome, &error);
         if (!run.made && status == SEEN_ABSENT && i == 0) return;
         if (status != SEEN_OK)
             fail_msg("after %s: %s: %s",
                      run.faults->call ? run.faults->call : "?",
-                     seen_strerror(status), r.problem);
+                     seen_strerror(status), error.text);
         model_check(&run.model, u, i > 0);
         if (i == 1) {
             assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
@@ -298,9 +302,10 @@ static void crash(int steps)
     pid_t child = fork();
     if (child == 0) {
         seen_users *u;
-        seen_store_report r;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         if (open_users(&u, run.dir, SEEN_STORE_DURABLE, &model_policies[0],
-                       &r) != SEEN_OK)
+                       &outcome, &error) != SEEN_OK)
             _exit(1);
         for (int i = 0; i < steps; i++)
             if (model_mark(&run.model, u, (size_t)i % MODEL_USERS) != SEEN_OK)
@@ -316,21 +321,23 @@ static void crash(int steps)
 }
 
 /* Opening what crashes have left, with its n-th call going wrong. */
-static bool one_fault_after(int steps, uint64_t n, int error)
+static bool one_fault_after(int steps, uint64_t n, int number)
 {
     size_t before = descriptors();
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     model_new(&run.model, test_rng(9), true);
     run.made = true;
     run.failures = 0;
     run.faults = fault_os_install();
     if (steps >= 0) one_life(0, false);
     crash(steps < 0 ? 0 : steps); /* of a store that is new */
-    arm(n, error, false);
-    seen_status status = open_users(&u, run.dir, SEEN_STORE_DURABLE, NULL, &r);
+    arm(n, number, false);
+    seen_status status =
+        open_users(&u, run.dir, SEEN_STORE_DURABLE, NULL, &outcome, &error);
     if (went_wrong(status))
-        assert_string_not_equal(r.problem, "");
+        assert_string_not_equal(error.text, "");
     else
         went_wrong(seen_users_close(u));
     bool fired = run.faults->fired > 0;

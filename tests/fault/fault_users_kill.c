@@ -121,11 +121,12 @@ static void live(seen_store_mode mode)
                             .checkpoint_bytes = 8000,
                             .journal_bytes = 3000,
                             .checkpoint_ms = 3};
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     pthread_t threads[THREADS];
     uint64_t number[THREADS];
-    if (seen_users_open(&users, dir, &o, &report) != SEEN_OK) {
-        fprintf(stderr, "%s\n", report.problem);
+    if (seen_users_open(&users, dir, &o, &outcome, &error) != SEEN_OK) {
+        fprintf(stderr, "%s\n", error.text);
         _exit(1);
     }
     for (uint64_t i = 0; i < THREADS; i++) {
@@ -154,10 +155,11 @@ static struct acknowledged now_acknowledged(void)
 static seen_users *open_users(const char *where, seen_users_options o)
 {
     seen_users *u;
-    seen_store_report report;
-    seen_status status = seen_users_open(&u, where, &o, &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_status status = seen_users_open(&u, where, &o, &outcome, &error);
     if (status != SEEN_OK)
-        fail_msg("%s: %s: %s", where, seen_strerror(status), report.problem);
+        fail_msg("%s: %s: %s", where, seen_strerror(status), error.text);
     return u;
 }
 
@@ -214,11 +216,12 @@ static void look_on(void)
 
 static void back_up(void)
 {
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_users *u = open_users(dir, (seen_users_options){0});
     struct acknowledged a = now_acknowledged();
-    seen_status status = seen_users_backup(u, copy, &report);
-    if (status != SEEN_OK) fail_msg("backup: %s", report.problem);
+    seen_status status = seen_users_backup(u, copy, &error);
+    if (status != SEEN_OK) fail_msg("backup: %s", error.text);
     seen_users_close(u);
     u = open_users(copy, (seen_users_options){.mode = SEEN_STORE_DURABLE});
     assert_marked(u, &a);

@@ -53,7 +53,7 @@ static void enter(const struct world *w)
 /* Small limits: a checkpoint every few changes. */
 static seen_status open_users(seen_users **u, seen_store_mode mode, bool tail,
                               bool create, const seen_policy *policy,
-                              seen_store_report *r)
+                              seen_outcome *outcome, seen_error *error)
 {
     seen_users_options o = {.mode = mode,
                             .create = create,
@@ -62,17 +62,18 @@ static seen_status open_users(seen_users **u, seen_store_mode mode, bool tail,
                             .secret = test_secret,
                             .checkpoint_bytes = 3000,
                             .journal_bytes = 500};
-    *r = (seen_store_report){0};
-    seen_status status = seen_local_open(u, DIR, &sim_shelf_ops, true, &o, r);
+    *error = (seen_error){0};
+    seen_status status =
+        seen_local_open(u, DIR, &sim_shelf_ops, true, &o, outcome, error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
     return status;
 }
 
-static void explain(seen_status status, const seen_store_report *r)
+static void explain(seen_status status, const seen_error *error)
 {
     if (status != SEEN_OK)
         fail_msg("cut at %s: %s: %s", run.call, seen_strerror(status),
-                 r->problem);
+                 error->text);
 }
 
 static struct world after(struct world *w, bool killed)
@@ -99,22 +100,25 @@ static void leave(struct world *w)
 static void use_what_is_left(struct world *w)
 {
     seen_users *u;
-    seen_store_report r;
-    seen_status status = open_users(&u, SEEN_STORE_READ, true, false, NULL, &r);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_status status =
+        open_users(&u, SEEN_STORE_READ, true, false, NULL, &outcome, &error);
     bool unmade = !w->made && status == SEEN_ABSENT;
     if (!unmade) {
-        explain(status, &r);
+        explain(status, &error);
         model_check(&w->model, u, false);
         seen_users_close(u);
     }
 
     /* One that was never finished can be made, whatever was left of it. */
     status = open_users(&u, SEEN_STORE_DURABLE, false, unmade,
-                        unmade ? &model_policies[w->model.policy] : NULL, &r);
-    explain(status, &r);
+                        unmade ? &model_policies[w->model.policy] : NULL,
+                        &outcome, &error);
+    explain(status, &error);
     run.unmade += unmade;
-    run.recovered += r.recovered_frames;
-    run.torn += r.torn_bytes > 0;
+    run.recovered += outcome.recovered_frames;
+    run.torn += outcome.torn_bytes > 0;
     w->made = w->model.durable = true;
     model_check(&w->model, u, true); /* what it shows now lasts */
     for (int i = 0; i < 3; i++)
@@ -127,7 +131,8 @@ static void use_what_is_left(struct world *w)
     assert_int_equal(seen_users_close(u), SEEN_OK);
     model_settled(&w->model);
 
-    explain(open_users(&u, SEEN_STORE_READ, false, false, NULL, &r), &r);
+    explain(
+        open_users(&u, SEEN_STORE_READ, false, false, NULL, &outcome, &error), &error);
     model_check(&w->model, u, true);
     seen_users_close(u);
 }
@@ -191,7 +196,8 @@ static void die(void)
 
 static void one_life(int life)
 {
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     struct users_model *m = &run.w.model;
     const seen_policy *policy = NULL;
     seen_store_mode mode =
@@ -202,7 +208,7 @@ static void one_life(int life)
         if (!run.w.made) m->policy_before = m->policy;
     }
     seen_users *u;
-    explain(open_users(&u, mode, false, true, policy, &r), &r);
+    explain(open_users(&u, mode, false, true, policy, &outcome, &error), &error);
     run.users = u;
     run.w.made = true;
     model_settled(m); /* it was replayed, and is on disk */
@@ -271,11 +277,11 @@ static struct {
 
 static void reopen(bool close)
 {
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     if (close) assert_int_equal(seen_users_close(run.users), SEEN_OK);
     explain(open_users(&run.users, SEEN_STORE_DURABLE, false, true,
-                       close ? NULL : &model_policies[0], &r),
-            &r);
+                       close ? NULL : &model_policies[0], &outcome, &error), &error);
 }
 
 static void meet(void *ctx, const char *call)
@@ -298,7 +304,8 @@ static void meet(void *ctx, const char *call)
 static bool one_meeting(uint64_t seed)
 {
     seen_users *reader;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     run.rng = test_rng(seed);
     run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
     model_new(&run.w.model, test_rng(seed), true);
@@ -310,7 +317,8 @@ static bool one_meeting(uint64_t seed)
     run.w.model.durable = false; /* what comes may be seen or not */
     meeting.calls = 0;
     sim_on_call(run.w.disk, meet, NULL);
-    explain(open_users(&reader, SEEN_STORE_READ, true, false, NULL, &r), &r);
+    explain(open_users(&reader, SEEN_STORE_READ, true, false, NULL, &outcome,
+                       &error), &error);
     sim_on_call(run.w.disk, NULL, NULL);
     model_check(&run.w.model, reader, false);
     seen_users_close(reader);
@@ -383,10 +391,10 @@ static void writer_dies(void)
 static void a_life_with(seen_users *reader, size_t known[MODEL_USERS],
                         struct test_rng *r)
 {
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     explain(open_users(&run.users, SEEN_STORE_DURABLE, false, true,
-                       &model_policies[0], &report),
-            &report);
+                       &model_policies[0], &outcome, &error), &error);
     for (unsigned i = 0; i < 12; i++) {
         size_t user = test_below(r, MODEL_USERS);
         if (reader && test_below(r, 3) == 0) look_again(reader, known);
@@ -408,7 +416,8 @@ static void one_long_reader(uint64_t seed)
     struct test_rng r = test_rng(seed);
     size_t known[MODEL_USERS] = {0};
     seen_users *reader;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     run.rng = r;
     run.call = "nothing";
     run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
@@ -416,8 +425,8 @@ static void one_long_reader(uint64_t seed)
     sim_mkdir(run.w.disk, "/d");
     enter(&run.w);
     a_life_with(NULL, NULL, &r);
-    explain(open_users(&reader, SEEN_STORE_READ, false, false, NULL, &report),
-            &report);
+    explain(open_users(&reader, SEEN_STORE_READ, false, false, NULL, &outcome,
+                       &error), &error);
     look_again(reader, known);
     for (int life = 0; life < 5; life++)
         a_life_with(reader, known, &r);

@@ -88,11 +88,13 @@ static void use_filter(const char *url, unsigned call, const seen_key *k,
 {
     static const seen_spec spec = {.items = 100, .fpp = 0.01};
     seen_remote *m = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_remote_info info;
     bool answers[3];
-    seen_status status = seen_remote_open(&m, url, call & 1 ? &spec : NULL, &r);
-    must(status == SEEN_OK ? m != NULL : !m && r.problem[0]);
+    seen_status status =
+        seen_remote_open(&m, url, call & 1 ? &spec : NULL, &outcome, &error);
+    must(status == SEEN_OK ? m != NULL : !m && error.text[0]);
     if (!m) return;
     switch (call >> 1 & 3) {
     case 0:
@@ -123,7 +125,8 @@ static bool look(void *ctx, const seen_users_entry *e)
 static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
 {
     seen_users *u = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_exposure_info info;
     seen_key user = {"ann", 3}, items[3];
     uint8_t record[512];
@@ -131,8 +134,8 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     bool known, answers[3];
     seen_users_options o = {.mode =
                                 call & 1 ? SEEN_STORE_WRITE : SEEN_STORE_READ};
-    seen_status status = seen_remote_users(&u, url, &o, &r);
-    must(status == SEEN_OK ? u != NULL : !u && r.problem[0]);
+    seen_status status = seen_remote_users(&u, url, &o, &outcome, &error);
+    must(status == SEEN_OK ? u != NULL : !u && error.text[0]);
     if (!u) return;
     memcpy(items, k, n * sizeof *items);
     switch (call >> 1 & 7) {

@@ -23,9 +23,10 @@ static bool ends(const char *text, size_t room)
 static void take_apart(const char *text)
 {
     struct seen_url url;
-    seen_store_report r = {0};
-    if (seen_url_parse(text, &url, &r) != SEEN_OK) {
-        must(r.problem[0]);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (seen_url_parse(text, &url, &error) != SEEN_OK) {
+        must(error.text[0]);
         return;
     }
     must(url.host[0] && url.port && url.n <= SEEN_URL_PARAMS);
@@ -36,11 +37,11 @@ static void take_apart(const char *text)
         uint64_t number;
         must(ends(url.param[i].name, sizeof url.param[i].name) &&
              ends(url.param[i].value, sizeof url.param[i].value));
-        if (seen_url_number(&url, url.param[i].name, 1000, 7, &number, &r) ==
-            SEEN_OK)
+        if (seen_url_number(&url, url.param[i].name, 1000, 7, &number,
+                            &error) == SEEN_OK)
             must(number <= 1000);
     }
-    must(seen_url_done(&url, &r) == SEEN_OK);
+    must(seen_url_done(&url, &error) == SEEN_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -183,7 +183,7 @@ static bool there(const char *dir)
 }
 
 static seen_status shelf_open(void **shelf, const char *dir, bool write,
-                              seen_store_report *r)
+                              seen_outcome *outcome, seen_error *error)
 {
     (void)dir, (void)write, (void)r;
     *shelf = &disk;
@@ -215,7 +215,7 @@ static uint64_t one(void *shelf)
 }
 
 static seen_status meta(void *shelf, struct seen_meta *out,
-                        seen_store_report *r)
+                        seen_outcome *outcome, seen_error *error)
 {
     (void)shelf, (void)r;
     return seen_meta_get(disk.meta, sizeof disk.meta, out);
@@ -452,9 +452,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                             .policy = writes && flags & OTHER ? &other : NULL,
                             .checkpoint_bytes = 2000};
     seen_users *u;
-    seen_store_report r = {0};
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     fuzz_memory_begin();
-    seen_status status = seen_local_open(&u, "/d", &fake_shelf, true, &o, &r);
+    seen_status status =
+        seen_local_open(&u, "/d", &fake_shelf, true, &o, &outcome, &error);
     fuzz_memory_once_within(len + FIXED);
     if (status != SEEN_OK) return 0;
     u->writable = writes;

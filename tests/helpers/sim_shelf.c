@@ -2,9 +2,9 @@
  * tests have a handful of users. */
 #include "helpers/sim_shelf.h"
 
+#include "base/error.h"
 #include "helpers/harness.h"
 #include "store/io.h"
-#include "store/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,28 +180,28 @@ uint64_t sim_shelf_open(const struct sim_shelf *s)
 /* What is in the file lies here; on the disk is that it is there, and whole. */
 static const char whole_file[] = "a shelf";
 
-static seen_status fill_new(const char *path, seen_store_report *r)
+static seen_status fill_new(const char *path, seen_error *error)
 {
     int fd = seen_io_open(path, O_RDWR, 0);
-    if (fd < 0) return seen_report_io(r, "fill");
+    if (fd < 0) return seen_fail_io(error, NULL, "fill");
     seen_status status = seen_io_write_at(fd, whole_file, sizeof whole_file, 0);
-    if (status != SEEN_OK) seen_report_io(r, "fill");
+    if (status != SEEN_OK) seen_fail_io(error, NULL, "fill");
     seen_io_close(fd);
     return status;
 }
 
-static seen_status check_file(const char *dir, seen_store_report *r)
+static seen_status check_file(const char *dir, seen_error *error)
 {
     char path[256], bytes[sizeof whole_file] = "";
     size_t got = 0;
     snprintf(path, sizeof path, "%s/data.mdb", dir);
     int fd = seen_io_open(path, O_RDONLY, 0);
-    if (fd < 0) return seen_report_io(r, "data.mdb");
+    if (fd < 0) return seen_fail_io(error, NULL, "data.mdb");
     seen_status status = seen_io_read_at(fd, bytes, sizeof bytes, 0, &got);
     seen_io_close(fd);
-    if (status != SEEN_OK) return seen_report_io(r, "data.mdb");
+    if (status != SEEN_OK) return seen_fail_io(error, NULL, "data.mdb");
     if (memcmp(bytes, whole_file, sizeof bytes) == 0) return SEEN_OK;
-    return seen_report(r, SEEN_CORRUPT, "data.mdb is not whole");
+    return seen_fail(error, SEEN_CORRUPT, NULL, "data.mdb is not whole");
 }
 
 static void lose_everything(struct sim_shelf *s)
@@ -212,15 +212,15 @@ static void lose_everything(struct sim_shelf *s)
 }
 
 static seen_status shelf_open(void **shelf, const char *dir, bool write,
-                              seen_store_report *r)
+                              seen_error *error)
 {
     bool made;
-    seen_status status = seen_shelf_look(dir, &made, r);
+    seen_status status = seen_shelf_look(dir, &made, error);
     if (status == SEEN_OK && write && !made) {
         lose_everything(installed); /* with its file */
-        status = seen_shelf_make(dir, fill_new, r);
+        status = seen_shelf_make(dir, fill_new, error);
     }
-    if (status == SEEN_OK) status = check_file(dir, r);
+    if (status == SEEN_OK) status = check_file(dir, error);
     if (status != SEEN_OK) return status;
     installed->open++;
     *shelf = installed;
@@ -234,11 +234,10 @@ static void shelf_close(void *shelf)
     s->open--;
 }
 
-static seen_status meta(void *shelf, struct seen_meta *out,
-                        seen_store_report *r)
+static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
 {
     const struct sim_shelf *s = shelf;
-    (void)r;
+    (void)error;
     if (!s->now->has_meta) return SEEN_ABSENT;
     return seen_meta_get(s->now->meta, sizeof s->now->meta, out);
 }
@@ -298,10 +297,10 @@ static void view_hold(void *view)
 }
 
 static seen_status view_told(void *view, struct seen_meta *out,
-                             seen_store_report *r)
+                             seen_error *error)
 {
     const struct view *v = view;
-    (void)r;
+    (void)error;
     assert_non_null(v->version);
     if (!v->version->has_meta) return SEEN_ABSENT;
     return seen_meta_get(v->version->meta, sizeof v->version->meta, out);

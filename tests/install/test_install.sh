@@ -52,9 +52,9 @@ cat >"$prefix/remote.c" <<'EOF'
 int main(void)
 {
     seen_users *users;
-    seen_store_report report;
-    seen_status status = seen_remote_users(&users, "redis://127.0.0.1:1", NULL, &report);
-    puts(report.problem);
+    seen_error error;
+    seen_status status = seen_remote_users(&users, "redis://127.0.0.1:1", NULL, NULL, &error);
+    puts(error.text);
     return status != SEEN_IO;
 }
 EOF

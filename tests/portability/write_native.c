@@ -278,7 +278,7 @@ static void write_stored(void)
     seen_filter *f = fill(files[0].spec, MEMBERS);
     char path[4096];
     path_of(path, sizeof path, "stored", "seen");
-    must(seen_file_save(path, f, 0, NULL) == SEEN_OK, "cannot store");
+    must(seen_file_save(path, f, 0, NULL, NULL) == SEEN_OK, "cannot store");
     write_answers("stored", f);
     seen_free(f);
 }

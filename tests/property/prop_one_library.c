@@ -66,10 +66,11 @@ static void across(const seen_spec *spec)
     seen_filter *mine = own(spec, 0, 500), *copy = NULL, *loaded = NULL;
     char path[512];
     snprintf(path, sizeof path, "%s/filter", test_scratch());
-    assert_int_equal(seen_file_save(path, mine, 0, NULL), SEEN_OK);
+    assert_int_equal(seen_file_save(path, mine, 0, NULL, NULL), SEEN_OK);
 
     seen_filter_store *s = NULL;
-    assert_int_equal(seen_filter_store_open(&s, path, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_filter_store_open(&s, path, NULL, NULL, NULL),
+                     SEEN_OK);
     const seen_filter *lent = seen_filter_store_filter(s);
     assert_true(seen_equal(mine, lent) && seen_equal(lent, mine));
     assert_same_bytes(mine, lent, spec->dialect);

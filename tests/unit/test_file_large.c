@@ -35,9 +35,10 @@ static void four_gib_work_like_four_kib(void **state)
     const seen_spec spec = {.bits = SIZE * 8, .items = 1000000};
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
     seen_filter_store *s;
-    seen_store_report report;
-    if (seen_filter_store_open(&s, path, &o, &report) != SEEN_OK)
-        fail_msg("%s", report.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s", error.text);
     struct test_batch b = test_batch_new(0, 2000);
     assert_int_equal(seen_filter_store_add_many(s, b.keys, 2000, NULL),
                      SEEN_OK);
@@ -46,7 +47,8 @@ static void four_gib_work_like_four_kib(void **state)
 
     uint64_t before = pages_read();
     o = (seen_store_options){.mode = SEEN_STORE_READ};
-    assert_int_equal(seen_filter_store_open(&s, path, &o, &report), SEEN_OK);
+    assert_int_equal(seen_filter_store_open(&s, path, &o, &outcome, &error),
+                     SEEN_OK);
     uint64_t touched = pages_read() - before;
     print_message("opened with %llu page faults\n",
                   (unsigned long long)touched);
@@ -56,8 +58,8 @@ static void four_gib_work_like_four_kib(void **state)
     assert_int_equal(test_count_maybe(f, TEST_STRANGERS, 100000), 0);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
     if (test_scale() == 1) return; /* reading it all takes a while */
-    if (seen_file_verify(path, &report) != SEEN_OK)
-        fail_msg("%s", report.problem);
+    if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
+        fail_msg("%s", error.text);
 }
 
 static int set_up(void **state)

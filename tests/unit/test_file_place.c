@@ -61,11 +61,12 @@ static struct stat only(const char *pattern)
 
 static seen_filter_store *open_at(const char *path, const seen_spec *create)
 {
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_filter_store *s = NULL;
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = create};
-    if (seen_filter_store_open(&s, path, &o, &r) != SEEN_OK)
-        fail_msg("%s: %s", path, r.problem);
+    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s: %s", path, error.text);
     return s;
 }
 
@@ -86,12 +87,13 @@ static void make(const char *path, const seen_spec *spec)
 static void assert_holds(const char *path, uint64_t n)
 {
     seen_filter_store *s = NULL;
-    seen_store_report r;
-    if (seen_filter_store_open(&s, path, NULL, &r) != SEEN_OK)
-        fail_msg("%s: %s", path, r.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    if (seen_filter_store_open(&s, path, NULL, &outcome, &error) != SEEN_OK)
+        fail_msg("%s: %s", path, error.text);
     assert_int_equal(test_count_maybe(seen_filter_store_filter(s), 0, n), n);
     seen_filter_store_close(s);
-    assert_int_equal(seen_file_verify(path, &r), SEEN_OK);
+    assert_int_equal(seen_file_verify(path, &outcome, &error), SEEN_OK);
 }
 
 static bool is_link(const char *path)
@@ -129,8 +131,9 @@ static void a_link_stays_and_its_file_changes(void **state)
         add(s, 100, 100);
         /* Two names, one writer, and readers who see the journal. */
         seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(seen_filter_store_open(&other, in("real/f"), &o, NULL),
-                         SEEN_BUSY);
+        assert_int_equal(
+            seen_filter_store_open(&other, in("real/f"), &o, NULL, NULL),
+            SEEN_BUSY);
         only("real/f.journal-*");
         assert_holds(in("directory/f"), 200);
         assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
@@ -161,10 +164,12 @@ static void a_link_to_nothing_yet_leads_to_what_is_made(void **state)
     }
     assert_int_equal(symlink("loop", in("loop")), 0);
     seen_filter_store *s;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_store_options o = {.mode = SEEN_STORE_WRITE, .create = specs};
-    assert_int_equal(seen_filter_store_open(&s, in("loop"), &o, &r), SEEN_IO);
-    assert_non_null(strstr(r.problem, strerror(ELOOP)));
+    assert_int_equal(
+        seen_filter_store_open(&s, in("loop"), &o, &outcome, &error), SEEN_IO);
+    assert_non_null(strstr(error.text, strerror(ELOOP)));
     clear();
 }
 
@@ -174,10 +179,11 @@ static void saving_through_a_link_keeps_it(void **state)
     seen_filter *f;
     assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
     assert_int_equal(symlink("real", in("link")), 0);
-    assert_int_equal(seen_file_save(in("link"), f, 0, NULL), SEEN_OK);
-    assert_int_equal(seen_file_save(in("link"), f, 0, NULL), SEEN_OK);
+    assert_int_equal(seen_file_save(in("link"), f, 0, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_file_save(in("link"), f, 0, NULL, NULL), SEEN_OK);
     assert_true(is_link(in("link")) && !is_link(in("real")));
-    assert_int_equal(seen_file_write(in("link"), "bytes", 5, NULL), SEEN_OK);
+    assert_int_equal(seen_file_write(in("link"), "bytes", 5, NULL, NULL),
+                     SEEN_OK);
     assert_true(is_link(in("link")) && !is_link(in("real")));
     struct stat st;
     assert_int_equal(stat(in("real"), &st), 0);
@@ -216,11 +222,13 @@ static void a_file_of_two_names_is_not_changed(void **state)
         make(in("f"), &specs[i]);
         assert_int_equal(link(in("f"), in("g")), 0);
         seen_filter_store *s;
-        seen_store_report r;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(seen_filter_store_open(&s, in("g"), &o, &r),
-                         SEEN_INVALID);
-        assert_non_null(strstr(r.problem, "2 names"));
+        assert_int_equal(
+            seen_filter_store_open(&s, in("g"), &o, &outcome, &error),
+            SEEN_INVALID);
+        assert_non_null(strstr(error.text, "2 names"));
         assert_holds(in("f"), 100);
         assert_holds(in("g"), 100);
         assert_int_equal(unlink(in("g")), 0);
@@ -308,7 +316,7 @@ static void what_a_dead_program_left_is_not_written_to(void **state)
         assert_true(stale >= 0);
         assert_int_equal(fchmod(stale, 0666), 0);
         assert_int_equal(write(stale, "old", 3), 3);
-        assert_int_equal(seen_file_save(in("f"), f, 0, NULL), SEEN_OK);
+        assert_int_equal(seen_file_save(in("f"), f, 0, NULL, NULL), SEEN_OK);
         assert_int_equal(mode_of(in("f")), 0600);
         assert_false(is_there(in("f.seen-new")));
         struct stat st;
@@ -326,21 +334,23 @@ static void what_a_living_program_writes_is_left_to_it(void **state)
 {
     (void)state;
     seen_filter *f;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
     for (int there = 0; there < 2; there++) {
         int writer = plant("f.seen-new");
         assert_int_equal(flock(writer, LOCK_EX | LOCK_NB), 0);
         assert_int_equal(write(writer, "half", 4), 4);
-        assert_int_equal(seen_file_save(in("f"), f, 0, &r), SEEN_BUSY);
-        assert_non_null(strstr(r.problem, "another program is writing"));
+        assert_int_equal(seen_file_save(in("f"), f, 0, &outcome, &error),
+                         SEEN_BUSY);
+        assert_non_null(strstr(error.text, "another program is writing"));
         struct stat st;
         assert_int_equal(fstat(writer, &st), 0);
         assert_int_equal(st.st_size, 4);
         assert_int_equal(st.st_nlink, 1);
         assert_int_equal(is_there(in("f")), there);
         close(writer);
-        assert_int_equal(seen_file_save(in("f"), f, 0, NULL), SEEN_OK);
+        assert_int_equal(seen_file_save(in("f"), f, 0, NULL, NULL), SEEN_OK);
         assert_false(is_there(in("f.seen-new")));
     }
     seen_free(f);
@@ -351,9 +361,10 @@ static void what_is_no_file_of_ours_is_in_the_way(void **state)
 {
     (void)state;
     seen_filter *f;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
-    assert_int_equal(seen_file_write(in("precious"), "bytes", 5, NULL),
+    assert_int_equal(seen_file_write(in("precious"), "bytes", 5, NULL, NULL),
                      SEEN_OK);
     for (int what = 0; what < 3; what++) {
         const char *beside = in("f.seen-new");
@@ -361,8 +372,9 @@ static void what_is_no_file_of_ours_is_in_the_way(void **state)
                    : what == 1 ? mkfifo(beside, 0666)
                                : mkdir(beside, 0777);
         assert_int_equal(made, 0);
-        assert_int_equal(seen_file_save(in("f"), f, 0, &r), SEEN_IO);
-        assert_non_null(strstr(r.problem, "f.seen-new is in the way"));
+        assert_int_equal(seen_file_save(in("f"), f, 0, &outcome, &error),
+                         SEEN_IO);
+        assert_non_null(strstr(error.text, "f.seen-new is in the way"));
         assert_true(is_there(in("f.seen-new")) && !is_there(in("f")));
         assert_int_equal(remove(in("f.seen-new")), 0);
     }
@@ -400,7 +412,8 @@ static void root_leaves_a_file_to_its_owner(void **state)
             assert_int_equal(st.st_gid, 4711);
             assert_int_equal(st.st_mode & 07777, 0640);
             assert_int_equal(seen_new(&f, &specs[i]), SEEN_OK);
-            assert_int_equal(seen_file_save(in("f"), f, 0, NULL), SEEN_OK);
+            assert_int_equal(seen_file_save(in("f"), f, 0, NULL, NULL),
+                             SEEN_OK);
             seen_free(f);
         }
         clear();
@@ -413,7 +426,7 @@ static int save_as_nobody(const seen_filter *f, const gid_t *group)
     if (setgroups(group != NULL, group) || setresgid(NOBODY, NOBODY, NOBODY) ||
         setresuid(NOBODY, NOBODY, NOBODY))
         return 10;
-    return seen_file_save(in("f"), f, 0, NULL) == SEEN_OK ? 0 : 11;
+    return seen_file_save(in("f"), f, 0, NULL, NULL) == SEEN_OK ? 0 : 11;
 }
 
 /* The group of an ordinary user is not the one that was allowed to read; a
@@ -454,17 +467,19 @@ static void a_pipe_is_refused_not_waited_for(void **state)
     (void)state;
     seen_facts facts;
     seen_filter_store *s;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     assert_int_equal(mkfifo(in("f"), 0600), 0);
     alarm(60);
-    assert_int_equal(seen_file_look(in("f"), &facts, &r), SEEN_INVALID);
-    assert_string_equal(r.problem, "is not a regular file");
-    assert_int_equal(seen_file_verify(in("f"), &r), SEEN_INVALID);
+    assert_int_equal(seen_file_look(in("f"), &facts, &error), SEEN_INVALID);
+    assert_string_equal(error.text, "is not a regular file");
+    assert_int_equal(seen_file_verify(in("f"), &outcome, &error), SEEN_INVALID);
     for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++)
         assert_int_equal(
             seen_filter_store_open(
                 &s, in("f"),
-                &(seen_store_options){.mode = (seen_store_mode)mode}, &r),
+                &(seen_store_options){.mode = (seen_store_mode)mode}, &outcome,
+                &error),
             SEEN_INVALID);
     alarm(0);
     clear();
@@ -513,7 +528,8 @@ static void holes_are_filled_before_they_are_written_to(void **state)
         uint64_t size = (uint64_t)st.st_size;
         seen_filter *empty;
         assert_int_equal(seen_new(&empty, &large), SEEN_OK);
-        assert_int_equal(seen_file_save(in("f"), empty, 0, NULL), SEEN_OK);
+        assert_int_equal(seen_file_save(in("f"), empty, 0, NULL, NULL),
+                         SEEN_OK);
         seen_free(empty);
         if (!punch(in("f"), 65536, size - 65536 - 4096) ||
             allocated(in("f")) > size / 2) {

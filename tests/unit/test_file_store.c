@@ -47,12 +47,12 @@ static const seen_spec specs[] = {
 
 static seen_filter_store *open_store(seen_store_mode mode,
                                      const seen_spec *create,
-                                     seen_store_report *report)
+                                     seen_outcome *outcome, seen_error *error)
 {
     seen_filter_store *s = NULL;
     seen_store_options options = {.mode = mode, .create = create};
     seen_status status =
-        seen_filter_store_open(&s, FILE_NAME, &options, report);
+        seen_filter_store_open(&s, FILE_NAME, &options, outcome, error);
     if (status != SEEN_OK) fail_msg("%s", seen_strerror(status));
     return s;
 }
@@ -76,19 +76,21 @@ static void what_was_added_is_there_after_closing(void **state)
     (void)state;
     for (size_t i = 0; i < SPECS; i++)
         for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
-            seen_store_report report;
+            seen_outcome outcome = {.size = sizeof outcome};
+            seen_error error = {0};
             seen_spec spec = specs[i];
             spec.key_form = (seen_key_form)i;
-            seen_filter_store *s = open_store(mode, &spec, &report);
-            assert_true(report.created);
+            seen_filter_store *s = open_store(mode, &spec, &outcome, &error);
+            assert_true(outcome.created);
             for (uint64_t at = 0; at < 2000; at += 100)
                 add(s, at, 100);
             assert_members(seen_filter_store_filter(s), 2000);
             assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-            assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+            assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                             SEEN_OK);
 
-            s = open_store(SEEN_STORE_READ, NULL, &report);
-            assert_false(report.created || report.recovered);
+            s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
+            assert_false(outcome.created || outcome.recovered);
             assert_members(seen_filter_store_filter(s), 2000);
             seen_info info;
             seen_info_of(seen_filter_store_filter(s), &info);
@@ -108,30 +110,35 @@ static void readers_know_what_was_acknowledged(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SPECS; i++) {
-        seen_store_report report;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         seen_filter_store *w =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
         for (uint64_t at = 0; at < 1500; at += 500) {
             add(w, at, 500);
-            seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
-            assert_true(report.recovered);
+            seen_filter_store *r =
+                open_store(SEEN_STORE_READ, NULL, &outcome, &error);
+            assert_true(outcome.recovered);
             assert_members(seen_filter_store_filter(r), at + 500);
             seen_filter_store_close(r);
             if (at == 500) assert_int_equal(seen_filter_store_sync(w), SEEN_OK);
         }
-        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+        assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                         SEEN_OK);
         struct sim *after = sim_after_kill(disk);
         sim_install(after);
-        seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+        seen_filter_store *r =
+            open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(r), 1500);
         seen_filter_store_close(r);
         seen_filter_store *again =
-            open_store(SEEN_STORE_DURABLE, NULL, &report);
-        assert_true(report.recovered);
-        assert_int_equal(report.recovered_keys, 500);
+            open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        assert_true(outcome.recovered);
+        assert_int_equal(outcome.recovered_keys, 500);
         assert_members(seen_filter_store_filter(again), 1500);
         assert_int_equal(seen_filter_store_close(again), SEEN_OK);
-        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+        assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                         SEEN_OK);
         sim_install(disk);
         sim_free(after);
         assert_int_equal(seen_filter_store_close(w), SEEN_OK);
@@ -141,9 +148,10 @@ static void readers_know_what_was_acknowledged(void **state)
 
 static uint64_t items_of(seen_store_mode mode)
 {
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_info info;
-    seen_filter_store *s = open_store(mode, NULL, &report);
+    seen_filter_store *s = open_store(mode, NULL, &outcome, &error);
     seen_info_of(seen_filter_store_filter(s), &info);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
     return info.items;
@@ -156,9 +164,10 @@ static void keys_of_the_dead_are_counted(void **state)
     (void)state;
     for (size_t i = 0; i < SPECS; i++)
         for (int power = 0; power < 2; power++) {
-            seen_store_report report;
+            seen_outcome outcome = {.size = sizeof outcome};
+            seen_error error = {0};
             seen_filter_store *w =
-                open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+                open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
             for (uint64_t at = 0; at < 2500; at += 500) {
                 add(w, at, 500);
                 if (at == 0)
@@ -190,7 +199,7 @@ static void the_time_takes_no_room_until_it_moves(void **state)
     (void)state;
     seen_spec spec = {
         .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
-    seen_filter_store *w = open_store(SEEN_STORE_WRITE, &spec, NULL);
+    seen_filter_store *w = open_store(SEEN_STORE_WRITE, &spec, NULL, NULL);
     assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
     uint64_t size = journal_size(disk);
     assert_true(size > 0);
@@ -209,8 +218,10 @@ static void windows_keep_their_time(void **state)
     (void)state;
     seen_spec spec = {
         .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
-    seen_store_report report;
-    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &spec, &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_filter_store *w =
+        open_store(SEEN_STORE_DURABLE, &spec, &outcome, &error);
     assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
     add(w, 0, 100);
     assert_int_equal(seen_filter_store_advance(w, 5900), SEEN_OK);
@@ -218,7 +229,7 @@ static void windows_keep_their_time(void **state)
     struct sim *after = sim_after_power_loss(disk, 3);
     sim_install(after);
     for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_filter_store *s = open_store(mode, NULL, &report);
+        seen_filter_store *s = open_store(mode, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(s), 200);
         assert_int_equal(seen_filter_store_advance(s, 6700), SEEN_OK);
         const seen_filter *f = seen_filter_store_filter(s);
@@ -227,7 +238,8 @@ static void windows_keep_their_time(void **state)
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
         if (mode == SEEN_STORE_WRITE) break; /* the time is in the file now */
     }
-    seen_filter_store *s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+    seen_filter_store *s =
+        open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
     assert_in_range(test_count_maybe(seen_filter_store_filter(s), 0, 100), 0,
                     5);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
@@ -235,7 +247,7 @@ static void windows_keep_their_time(void **state)
     sim_free(after);
     assert_int_equal(seen_filter_store_close(w), SEEN_OK);
     seen_os->unlink(FILE_NAME);
-    w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    w = open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
     assert_int_equal(seen_filter_store_advance(w, 1), SEEN_UNSUPPORTED);
     seen_filter_store_close(w);
 }
@@ -243,32 +255,38 @@ static void windows_keep_their_time(void **state)
 static void there_is_one_writer(void **state)
 {
     (void)state;
-    seen_store_report report;
-    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_filter_store *w =
+        open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
     seen_filter_store *other = NULL;
     for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
         seen_store_options o = {.mode = mode};
-        assert_int_equal(seen_filter_store_open(&other, FILE_NAME, &o, &report),
-                         SEEN_BUSY);
+        assert_int_equal(
+            seen_filter_store_open(&other, FILE_NAME, &o, &outcome, &error),
+            SEEN_BUSY);
         o.wait_ms = 10; /* it has not ended by then */
-        assert_int_equal(seen_filter_store_open(&other, FILE_NAME, &o, &report),
-                         SEEN_BUSY);
-        assert_string_not_equal(report.problem, "");
+        assert_int_equal(
+            seen_filter_store_open(&other, FILE_NAME, &o, &outcome, &error),
+            SEEN_BUSY);
+        assert_string_not_equal(error.text, "");
     }
-    assert_int_equal(
-        seen_file_save(FILE_NAME, seen_filter_store_filter(w), 0, &report),
-        SEEN_BUSY);
+    assert_int_equal(seen_file_save(FILE_NAME, seen_filter_store_filter(w), 0,
+                                    &outcome, &error),
+                     SEEN_BUSY);
     assert_null(other);
     seen_filter_store_close(w);
-    w = open_store(SEEN_STORE_WRITE, NULL, &report);
+    w = open_store(SEEN_STORE_WRITE, NULL, &outcome, &error);
     seen_filter_store_close(w);
 }
 
 static void removal_is_journaled_too(void **state)
 {
     (void)state;
-    seen_store_report report;
-    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[3], &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_filter_store *w =
+        open_store(SEEN_STORE_DURABLE, &specs[3], &outcome, &error);
     add(w, 0, 1000);
     struct test_batch b = test_batch_new(0, 400);
     assert_int_equal(seen_filter_store_remove_many(w, b.keys, 400, b.answers),
@@ -278,7 +296,7 @@ static void removal_is_journaled_too(void **state)
     test_batch_free(&b);
     struct sim *after = sim_after_power_loss(disk, 7);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
     assert_int_equal(test_count_maybe(seen_filter_store_filter(r), 400, 600),
                      600);
     assert_in_range(test_count_maybe(seen_filter_store_filter(r), 0, 400), 0,
@@ -288,10 +306,10 @@ static void removal_is_journaled_too(void **state)
     sim_free(after);
     seen_filter_store_close(w);
 
-    w = open_store(SEEN_STORE_DURABLE, NULL, &report);
+    w = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
     seen_filter_store_close(w);
     seen_os->unlink(FILE_NAME);
-    w = open_store(SEEN_STORE_DURABLE, &specs[1], &report);
+    w = open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
     b = test_batch_new(0, 1);
     assert_int_equal(seen_filter_store_remove_many(w, b.keys, 1, b.answers),
                      SEEN_UNSUPPORTED);
@@ -303,8 +321,10 @@ static void removal_is_journaled_too(void **state)
 static void visits_and_adds_are_replayed_as_what_they_were(void **state)
 {
     (void)state;
-    seen_store_report report;
-    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &specs[3], &report);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_filter_store *w =
+        open_store(SEEN_STORE_DURABLE, &specs[3], &outcome, &error);
     struct test_batch b = test_batch_new(0, 100);
     for (int i = 0; i < 3; i++)
         assert_int_equal(
@@ -313,7 +333,7 @@ static void visits_and_adds_are_replayed_as_what_they_were(void **state)
     assert_int_equal(seen_filter_store_add_many(w, b.keys, 50, NULL), SEEN_OK);
     struct sim *after = sim_after_power_loss(disk, 9);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
     seen_info info;
     seen_info_of(seen_filter_store_filter(r), &info);
     assert_in_range(info.items, 145, 150);
@@ -329,9 +349,11 @@ static void visits_and_adds_are_replayed_as_what_they_were(void **state)
 static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
 {
     (void)state;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_spec small = {.kind = SEEN_CUCKOO, .items = 100, .fpp = 0.001};
-    seen_filter_store *w = open_store(SEEN_STORE_DURABLE, &small, &report);
+    seen_filter_store *w =
+        open_store(SEEN_STORE_DURABLE, &small, &outcome, &error);
     struct test_batch b = test_batch_new(0, 1000);
     size_t added;
     assert_int_equal(seen_filter_store_add_many(w, b.keys, 1000, &added),
@@ -339,7 +361,7 @@ static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
     assert_in_range(added, 100, 999);
     struct sim *after = sim_after_power_loss(disk, 8);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &report);
+    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
     assert_true(
         seen_equal(seen_filter_store_filter(r), seen_filter_store_filter(w)));
     assert_members(seen_filter_store_filter(r), added);
@@ -354,7 +376,8 @@ static void secrets_apart_are_asked_for(void **state)
 {
     (void)state;
     static const uint8_t other[16] = {1, 2, 3};
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_spec spec = {
         .items = 1000, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret};
     seen_store_options o = {.mode = SEEN_STORE_DURABLE,
@@ -362,8 +385,8 @@ static void secrets_apart_are_asked_for(void **state)
                             .create = &spec,
                             .secret = test_secret};
     seen_filter_store *s = NULL;
-    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error), SEEN_OK);
     add(s, 0, 500);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
     size_t len;
@@ -376,18 +399,21 @@ static void secrets_apart_are_asked_for(void **state)
         seen_store_options none = {.mode = mode},
                            wrong = {.mode = mode, .secret = other},
                            right = {.mode = mode, .secret = test_secret};
-        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &none, &report),
-                         SEEN_NO_SECRET);
-        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &wrong, &report),
-                         SEEN_MISMATCH);
+        assert_int_equal(
+            seen_filter_store_open(&s, FILE_NAME, &none, &outcome, &error),
+            SEEN_NO_SECRET);
+        assert_int_equal(
+            seen_filter_store_open(&s, FILE_NAME, &wrong, &outcome, &error),
+            SEEN_MISMATCH);
         assert_null(s);
-        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &right, &report),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_filter_store_open(&s, FILE_NAME, &right, &outcome, &error),
+            SEEN_OK);
         assert_members(seen_filter_store_filter(s), 500);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
         s = NULL;
     }
-    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_OK);
+    assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error), SEEN_OK);
 }
 
 /* Bytes that seen_save() made, put into a file by somebody else. */
@@ -401,14 +427,16 @@ static void a_saved_filter_becomes_a_store(void **state)
         size_t len;
         assert_int_equal(seen_save(f, 0, bytes, 1 << 20, &len), SEEN_OK);
         sim_put(disk, FILE_NAME, bytes, len);
-        seen_store_report report;
-        seen_filter_store *s = open_store(SEEN_STORE_READ, NULL, &report);
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        seen_filter_store *s =
+            open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_true(seen_equal(seen_filter_store_filter(s), f));
         seen_filter_store_close(s);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
         add(s, 700, 300);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-        s = open_store(SEEN_STORE_READ, NULL, &report);
+        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(s), 1000);
         seen_filter_store_close(s);
         seen_os->unlink(FILE_NAME);
@@ -420,10 +448,11 @@ static void a_saved_filter_becomes_a_store(void **state)
 static void damage_is_found_and_named(void **state)
 {
     (void)state;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     for (size_t i = 0; i < SPECS; i++) {
         seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
         add(s, 0, 1000);
         seen_filter_store_close(s);
         size_t len;
@@ -438,9 +467,9 @@ static void damage_is_found_and_named(void **state)
             uint8_t flip = (uint8_t)(1u << test_below(&r, 8));
             good[at] ^= flip;
             sim_put(disk, FILE_NAME, good, len);
-            assert_int_equal(seen_file_verify(FILE_NAME, &report),
+            assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                              SEEN_CORRUPT);
-            assert_string_not_equal(report.problem, "");
+            assert_string_not_equal(error.text, "");
             seen_os->unlink(FILE_NAME);
             good[at] ^= flip;
         }
@@ -471,8 +500,9 @@ static void changes_do_not_hide_damage(void **state)
         {.kind = SEEN_BLOOM, .items = 300000, .fpp = 0.01},
         {.kind = SEEN_BLOCKED, .items = 200000, .fpp = 0.001}};
     for (size_t i = 0; i < 2; i++) {
-        seen_store_report report;
-        seen_filter_store *s = open_store(SEEN_STORE_DURABLE, &large[i], NULL);
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        seen_filter_store *s = open_store(SEEN_STORE_DURABLE, &large[i], NULL, NULL);
         add(s, 0, 20000);
         seen_filter_store_close(s);
         size_t len;
@@ -483,25 +513,28 @@ static void changes_do_not_hide_damage(void **state)
         seen_os->unlink(FILE_NAME);
         sim_put(disk, FILE_NAME, bad, len);
         free(bad);
-        assert_int_equal(seen_file_verify(FILE_NAME, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_file_verify(FILE_NAME, NULL, NULL), SEEN_CORRUPT);
 
         uint64_t taken = 0, refused = 0;
-        s = open_store(SEEN_STORE_DURABLE, NULL, NULL);
+        s = open_store(SEEN_STORE_DURABLE, NULL, NULL, NULL);
         add_each(s, 20000, 100, &taken, &refused);
         assert_true(refused > 0 && (taken > 0 || i == 0));
         assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
         struct sim *after = sim_after_kill(disk);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
+        assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                         SEEN_CORRUPT);
 
         /* Nor when what a dead writer left is made part of the file. */
         sim_install(after);
         seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
-                         SEEN_CORRUPT);
-        s = open_store(SEEN_STORE_DURABLE, NULL, NULL);
+        assert_int_equal(
+            seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
+            SEEN_CORRUPT);
+        s = open_store(SEEN_STORE_DURABLE, NULL, NULL, NULL);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-        assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
+        assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                         SEEN_CORRUPT);
         sim_install(disk);
         sim_free(after);
         seen_os->unlink(FILE_NAME);
@@ -513,9 +546,10 @@ static void a_missing_journal_is_noticed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SPECS; i++) {
-        seen_store_report report;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         seen_filter_store *w =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
         add(w, 0, 100);
         struct sim *after = sim_after_kill(disk);
         sim_install(after);
@@ -524,13 +558,14 @@ static void a_missing_journal_is_noticed(void **state)
         for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
             seen_store_options o = {.mode = mode};
             assert_int_equal(
-                seen_filter_store_open(&s, "/d/moved", &o, &report),
+                seen_filter_store_open(&s, "/d/moved", &o, &outcome, &error),
                 SEEN_CORRUPT);
-            assert_non_null(strstr(report.problem, "journal"));
+            assert_non_null(strstr(error.text, "journal"));
         }
-        assert_int_equal(seen_file_verify("/d/moved", &report), SEEN_CORRUPT);
+        assert_int_equal(seen_file_verify("/d/moved", &outcome, &error),
+                         SEEN_CORRUPT);
         assert_int_equal(seen_os->rename("/d/moved", FILE_NAME), 0);
-        s = open_store(SEEN_STORE_READ, NULL, &report);
+        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(s), 100);
         seen_filter_store_close(s);
         sim_install(disk);
@@ -545,33 +580,38 @@ static void a_file_that_changed_is_not_replaced(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SPECS; i++) {
-        seen_store_report report;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         seen_facts was;
         seen_filter *copy;
         seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
         seen_filter_store_close(s);
         assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
-        s = open_store(SEEN_STORE_READ, NULL, &report);
+        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
                          SEEN_OK);
         seen_filter_store_close(s);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
         add(s, 0, 100);
         seen_filter_store_close(s);
-        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
-                         SEEN_BUSY);
-        s = open_store(SEEN_STORE_READ, NULL, &report);
+        assert_int_equal(
+            seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
+            SEEN_BUSY);
+        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(s), 100);
         seen_filter_store_close(s);
         assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
-        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
-                         SEEN_OK);
-        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
-                         SEEN_BUSY);
+        assert_int_equal(
+            seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
+            SEEN_OK);
+        assert_int_equal(
+            seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
+            SEEN_BUSY);
         seen_os->unlink(FILE_NAME);
-        assert_int_equal(seen_file_save_over(FILE_NAME, copy, 0, &was, &report),
-                         SEEN_BUSY);
+        assert_int_equal(
+            seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
+            SEEN_BUSY);
         seen_free(copy);
     }
 }
@@ -579,26 +619,32 @@ static void a_file_that_changed_is_not_replaced(void **state)
 static void missing_files_are_not_made_up(void **state)
 {
     (void)state;
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_filter_store *s = NULL;
     for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
         seen_store_options o = {.mode = mode};
-        assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
-                         SEEN_ABSENT);
-        assert_string_equal(report.problem, "no such file");
+        assert_int_equal(
+            seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
+            SEEN_ABSENT);
+        assert_string_equal(error.text, "no such file");
     }
     seen_store_options bad = {.mode = SEEN_STORE_DURABLE,
                               .create = &(seen_spec){.fpp = 2}};
-    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &bad, &report),
-                     SEEN_INVALID);
-    assert_string_equal(report.problem, seen_plan_problem(bad.create));
+    assert_int_equal(
+        seen_filter_store_open(&s, FILE_NAME, &bad, &outcome, &error),
+        SEEN_INVALID);
+    assert_string_equal(error.text, seen_plan_problem(bad.create));
     assert_null(s);
-    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_ABSENT);
+    assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
+                     SEEN_ABSENT);
     sim_put(disk, FILE_NAME, "short", 5);
-    assert_int_equal(seen_file_verify(FILE_NAME, &report), SEEN_CORRUPT);
-    seen_store_options o = {.mode = SEEN_STORE_READ};
-    assert_int_equal(seen_filter_store_open(&s, FILE_NAME, &o, &report),
+    assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                      SEEN_CORRUPT);
+    seen_store_options o = {.mode = SEEN_STORE_READ};
+    assert_int_equal(
+        seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
+        SEEN_CORRUPT);
 }
 
 /* Two programs find no file. One of them makes it, adds to it and is told that
@@ -612,7 +658,8 @@ static void make_it_first(void *ctx, const char *call)
     if (calls_left == 0 || --calls_left > 0) return;
     seen_filter_store *s = NULL;
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = ctx};
-    if (seen_filter_store_open(&s, FILE_NAME, &o, NULL) != SEEN_OK) return;
+    if (seen_filter_store_open(&s, FILE_NAME, &o, NULL, NULL) != SEEN_OK)
+        return;
     add(s, 0, 100);
     assert_int_equal(seen_filter_store_close(s), SEEN_OK);
     made = true;
@@ -627,7 +674,8 @@ enum way {
 
 static bool lose_the_race(const seen_spec *spec, uint64_t at, enum way way)
 {
-    seen_store_report report;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_filter_store *s = NULL;
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
     seen_filter *f = test_filter(*spec);
@@ -635,16 +683,16 @@ static bool lose_the_race(const seen_spec *spec, uint64_t at, enum way way)
     made = false;
     sim_on_call(disk, make_it_first, (void *)(uintptr_t)spec);
     seen_status status =
-        way == BY_SAVING ? seen_file_save(FILE_NAME, f, 0, &report)
+        way == BY_SAVING ? seen_file_save(FILE_NAME, f, 0, &outcome, &error)
         : way == BY_WRITING
-            ? seen_file_write(FILE_NAME, "bytes", 5, &report)
-            : seen_filter_store_open(&s, FILE_NAME, &o, &report);
+            ? seen_file_write(FILE_NAME, "bytes", 5, &outcome, &error)
+            : seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error);
     sim_on_call(disk, NULL, NULL);
     seen_filter_store_close(s);
     seen_free(f);
     /* A save that came later is a wish to replace it. */
     if (made && (way == BY_OPENING || status == SEEN_BUSY)) {
-        s = open_store(SEEN_STORE_READ, NULL, &report);
+        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
         assert_members(seen_filter_store_filter(s), 100);
         seen_filter_store_close(s);
     }
@@ -675,13 +723,14 @@ static void a_late_error_says_that_the_file_is_there(void **state)
     struct faults *faults = sim_faults(disk);
     int late = 0;
     for (uint64_t n = 1, fired = 1; fired; n++) {
-        seen_store_report report;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         fault_arm(faults, n, EIO, false);
-        seen_status status = seen_file_save(FILE_NAME, f, 0, &report);
+        seen_status status = seen_file_save(FILE_NAME, f, 0, &outcome, &error);
         fired = faults->fired;
         fault_arm(faults, 0, 0, false);
-        bool there = seen_file_verify(FILE_NAME, NULL) == SEEN_OK;
-        assert_int_equal(report.created, there);
+        bool there = seen_file_verify(FILE_NAME, NULL, NULL) == SEEN_OK;
+        assert_int_equal(outcome.created, there);
         late += there && status != SEEN_OK;
         seen_os->unlink(FILE_NAME);
     }
@@ -694,9 +743,10 @@ static void after_a_failed_sync_the_store_is_read_only(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SPECS; i++) {
-        seen_store_report report;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &report);
+            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
         add(s, 0, 100);
         struct faults *f = sim_faults(disk);
         f->only = i % 2 ? "datasync" : "sync";
@@ -715,8 +765,8 @@ static void after_a_failed_sync_the_store_is_read_only(void **state)
         test_batch_free(&b);
         struct sim *after = sim_after_power_loss(disk, i);
         sim_install(after);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &report);
-        assert_true(report.recovered);
+        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        assert_true(outcome.recovered);
         assert_members(seen_filter_store_filter(s), 100);
         assert_int_equal(seen_filter_store_close(s), SEEN_OK);
         sim_install(disk);

@@ -53,7 +53,7 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         seen_store_options o = {.mode = SEEN_STORE_DURABLE,
                                 .create = &specs[i]};
         remove(path);
-        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL),
+        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
                          SEEN_OK);
         pthread_t t[THREADS];
         for (uintptr_t n = 0; n < THREADS; n++)
@@ -69,13 +69,13 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         assert_true(syncs > 0 && syncs <= THREADS * BATCHES);
 
         o = (seen_store_options){.mode = SEEN_STORE_READ};
-        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL),
+        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
                          SEEN_OK);
         uint64_t all = THREADS * BATCHES * BATCH;
         assert_int_equal(
             test_count_maybe(seen_filter_store_filter(store), 0, all), all);
         seen_filter_store_close(store);
-        assert_int_equal(seen_file_verify(path, NULL), SEEN_OK);
+        assert_int_equal(seen_file_verify(path, NULL, NULL), SEEN_OK);
     }
 }
 
@@ -88,7 +88,7 @@ static void *write_and_sync(void *spec)
 {
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
     seen_filter_store *w;
-    if (seen_filter_store_open(&w, path, &o, NULL) != SEEN_OK) abort();
+    if (seen_filter_store_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
     for (int i = 0; i < 300; i++) {
         struct test_batch b = test_batch_new(acked, BATCH);
         if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
@@ -120,19 +120,21 @@ static void readers_catch_a_file_that_changes(void **state)
                          0);
         while (writing) {
             seen_store_options o = {.mode = SEEN_STORE_READ};
-            seen_store_report report;
+            seen_outcome outcome = {.size = sizeof outcome};
+            seen_error error = {0};
             uint64_t sure = acked;
             seen_status status =
-                seen_filter_store_open(&store, path, &o, &report);
+                seen_filter_store_open(&store, path, &o, &outcome, &error);
             if (status == SEEN_ABSENT && sure == 0) continue;
             if (status != SEEN_OK)
-                fail_msg("%s: %s", seen_strerror(status), report.problem);
+                fail_msg("%s: %s", seen_strerror(status), error.text);
             assert_int_equal(
                 test_count_maybe(seen_filter_store_filter(store), 0, sure),
                 sure);
             seen_filter_store_close(store);
-            if (looks++ % 8 == 0 && seen_file_verify(path, &report) != SEEN_OK)
-                fail_msg("verify: %s", report.problem);
+            if (looks++ % 8 == 0 &&
+                seen_file_verify(path, &outcome, &error) != SEEN_OK)
+                fail_msg("verify: %s", error.text);
         }
         pthread_join(t, NULL);
         print_message("%llu looks\n", (unsigned long long)looks);
@@ -147,7 +149,8 @@ static void *come_and_go(void *nothing)
         seen_store_options o = {.mode = SEEN_STORE_DURABLE};
         seen_filter_store *w;
         struct test_batch b = test_batch_new(acked, BATCH);
-        if (seen_filter_store_open(&w, path, &o, NULL) != SEEN_OK) abort();
+        if (seen_filter_store_open(&w, path, &o, NULL, NULL) != SEEN_OK)
+            abort();
         if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
             abort();
         if (seen_filter_store_close(w) != SEEN_OK) abort();
@@ -166,16 +169,17 @@ static void a_writer_that_comes_meanwhile_is_no_damage(void **state)
     seen_filter *f = test_filter(
         (seen_spec){.kind = SEEN_BLOCKED, .items = 40000000, .fpp = 0.01});
     remove(path);
-    assert_int_equal(seen_file_save(path, f, 0, NULL), SEEN_OK);
+    assert_int_equal(seen_file_save(path, f, 0, NULL, NULL), SEEN_OK);
     seen_free(f);
     pthread_t t;
     acked = 0;
     writing = true;
     assert_int_equal(pthread_create(&t, NULL, come_and_go, NULL), 0);
     while (writing) {
-        seen_store_report report;
-        if (seen_file_verify(path, &report) != SEEN_OK)
-            fail_msg("verify: %s", report.problem);
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
+            fail_msg("verify: %s", error.text);
     }
     pthread_join(t, NULL);
 }
@@ -219,7 +223,8 @@ static void checkpoints_come_round(void **state)
         .kind = SEEN_BLOCKED, .items = 1000000, .fpp = 0.01};
     seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
     remove(path);
-    assert_int_equal(seen_filter_store_open(&store, path, &o, NULL), SEEN_OK);
+    assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
+                     SEEN_OK);
     pthread_t t[THREADS];
     busy = THREADS;
     for (uintptr_t n = 0; n < THREADS; n++)
@@ -240,7 +245,7 @@ static void checkpoints_come_round(void **state)
                   (unsigned long long)(most >> 20),
                   THREADS * FRAMES * FRAME / (1 << 17));
     assert_true(most < (uint64_t)(64 + 2 * THREADS) << 20);
-    assert_int_equal(seen_file_verify(path, NULL), SEEN_OK);
+    assert_int_equal(seen_file_verify(path, NULL, NULL), SEEN_OK);
 }
 
 static int set_up(void **state)

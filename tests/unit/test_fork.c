@@ -98,10 +98,11 @@ static void do_nothing(void *handle)
 static seen_users *open_users(const char *dir, seen_store_mode mode)
 {
     seen_users *u = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
-    if (seen_users_open(&u, dir, &o, &r) != SEEN_OK)
-        fail_msg("%s: %s", dir, r.problem);
+    if (seen_users_open(&u, dir, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s: %s", dir, error.text);
     return u;
 }
 
@@ -150,9 +151,10 @@ static void try_to_ask(seen_users *u)
     MUST(seen_users_record(u, text("a"), NULL, 0, &n) == SEEN_INVALID);
     MUST(seen_users_each(u, 1000, no_one, NULL) == SEEN_INVALID);
     MUST(seen_users_stats_of(u, &stats) == SEEN_INVALID);
-    seen_store_report r;
-    MUST(seen_users_backup(u, "/nowhere", &r) == SEEN_INVALID);
-    MUST(strstr(r.problem, "belongs to process") != NULL);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    MUST(seen_users_backup(u, "/nowhere", &error) == SEEN_INVALID);
+    MUST(strstr(error.text, "belongs to process") != NULL);
 }
 
 static void try_to_change(seen_users *u)
@@ -224,7 +226,7 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
         seen_key a = text("a"), b = text("b"), item = text("item");
         const seen_users_options o = {.mode = SEEN_STORE_DURABLE,
                                       .create = true};
-        MUST(seen_users_open(&u, dir, &o, NULL) == SEEN_OK);
+        MUST(seen_users_open(&u, dir, &o, NULL, NULL) == SEEN_OK);
         MUST(seen_users_mark(u, a, 1000, &item, 1, NULL) == SEEN_OK);
         struct child c = begin(close_users, u);
         MUST(seen_users_mark(u, b, 1000, &item, 1, NULL) == SEEN_OK);
@@ -268,7 +270,7 @@ static void open_again(void *handle)
 {
     seen_users *u;
     if (handle) MUST(seen_users_close(handle) == SEEN_OK);
-    MUST(seen_users_open(&u, again, &(seen_users_options){.tail = true},
+    MUST(seen_users_open(&u, again, &(seen_users_options){.tail = true}, NULL,
                          NULL) == SEEN_OK);
     seen_key item = text("item");
     bool answer = false;
@@ -414,10 +416,11 @@ static seen_filter_store *open_file(const char *path, seen_store_mode mode,
                                     const seen_spec *create)
 {
     seen_filter_store *s = NULL;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_store_options o = {.mode = mode, .create = create};
-    if (seen_filter_store_open(&s, path, &o, &r) != SEEN_OK)
-        fail_msg("%s: %s", path, r.problem);
+    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s: %s", path, error.text);
     return s;
 }
 
@@ -454,11 +457,12 @@ static void close_file(void *handle)
 
 static void assert_holds(const char *path, uint64_t n)
 {
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_filter_store *s = open_file(path, SEEN_STORE_READ, NULL);
     assert_int_equal(test_count_maybe(seen_filter_store_filter(s), 0, n), n);
     seen_filter_store_close(s);
-    assert_int_equal(seen_file_verify(path, &r), SEEN_OK);
+    assert_int_equal(seen_file_verify(path, &outcome, &error), SEEN_OK);
 }
 
 static void children_do_not_harm_a_file(void **state)

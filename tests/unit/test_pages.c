@@ -56,12 +56,14 @@ static void mark_user(seen_users *u, uint64_t i, size_t n)
 static void make_store(const char *dir)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_policy policy = {
         .items = 5000, .generations = 4, .fpp = 0.001, .ttl = 1000000};
     seen_users_options o = {
         .mode = SEEN_STORE_WRITE, .create = true, .policy = &policy};
-    if (seen_users_open(&u, dir, &o, &r) != SEEN_OK) fail_msg("%s", r.problem);
+    if (seen_users_open(&u, dir, &o, &outcome, &error) != SEEN_OK)
+        fail_msg("%s", error.text);
     for (uint64_t i = 0; i < USERS; i++) {
         mark_user(u, i, i % 100 == 50 ? 5000 : 40);
         if (i % 100 == 99) assert_int_equal(seen_users_sync(u), SEEN_OK);
@@ -125,14 +127,15 @@ static enum outcome ask_everybody(seen_users *u)
 static enum outcome use_store(seen_store_mode mode)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
-    if (seen_users_open(&u, in("cut", ""), &o, &r) != SEEN_OK)
-        return r.problem[0] ? REFUSED : WRONG;
-    if (r.created) return WRONG;
+    if (seen_users_open(&u, in("cut", ""), &o, &outcome, &error) != SEEN_OK)
+        return error.text[0] ? REFUSED : WRONG;
+    if (outcome.created) return WRONG;
     enum outcome what = ask_everybody(u);
     if (what == RIGHT && mode == SEEN_STORE_READ &&
-        seen_users_backup(u, in("copy", ""), &r) != SEEN_OK)
+        seen_users_backup(u, in("copy", ""), &error) != SEEN_OK)
         what = WRONG;
     if (what == RIGHT && mode != SEEN_STORE_READ) {
         char buf[16];
@@ -221,15 +224,17 @@ static void the_error_says_how_much_is_missing(void **state)
     for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
         char expected[100];
         seen_users *u;
-        seen_store_report r;
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
         assert_int_equal(mkdir(in("cut", ""), 0700), 0);
         write_whole(in("cut", "data.mdb"), bytes, lens[i]);
-        assert_int_equal(seen_users_open(&u, in("cut", ""), NULL, &r),
-                         SEEN_CORRUPT);
+        assert_int_equal(
+            seen_users_open(&u, in("cut", ""), NULL, &outcome, &error),
+            SEEN_CORRUPT);
         snprintf(expected, sizeof expected,
                  "data.mdb: %zu bytes, expected at least ", lens[i]);
-        assert_non_null(strstr(r.problem, expected));
-        assert_non_null(strstr(r.problem, ": the copy is incomplete"));
+        assert_non_null(strstr(error.text, expected));
+        assert_non_null(strstr(error.text, ": the copy is incomplete"));
         remove_dir("cut");
     }
     free(bytes);
@@ -275,10 +280,11 @@ static void damaged_files_are_walked_safely(void **state)
         }
         write_whole(in("bad", ""), bad, cut);
         int fd = open(in("bad", ""), O_RDONLY);
-        seen_store_report r = {0};
-        seen_status status = seen_pages_check(fd, &r);
+        seen_outcome outcome = {.size = sizeof outcome};
+        seen_error error = {0};
+        seen_status status = seen_pages_check(fd, &error);
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
-        if (status == SEEN_CORRUPT) assert_string_not_equal(r.problem, "");
+        if (status == SEEN_CORRUPT) assert_string_not_equal(error.text, "");
         refused += status == SEEN_CORRUPT;
         close(fd);
     }

@@ -50,11 +50,11 @@ static seen_key name(unsigned i, char buf[16])
 static void *read_all_the_time(void *arg)
 {
     bool copies = arg != NULL;
-    seen_store_report r = {0};
+    seen_error error = {0};
     uint64_t users, bytes, before = 0;
     while (!run.done) {
         struct seen_meta meta = {0};
-        must(ops->meta(run.shelf, &meta, &r) == SEEN_OK);
+        must(ops->meta(run.shelf, &meta, &error) == SEEN_OK);
         must(meta.sequence >= before);
         before = meta.sequence;
         ops->sizes(run.shelf, &users, &bytes);
@@ -114,10 +114,10 @@ static void read_back(void)
 static void live(void)
 {
     const struct rlimit limit = {ADDRESSES, ADDRESSES};
-    seen_store_report r = {0};
+    seen_error error = {0};
     pthread_t readers[READERS];
     must(setrlimit(RLIMIT_AS, &limit) == 0);
-    must(ops->open(&run.shelf, run.dir, true, &r) == SEEN_OK);
+    must(ops->open(&run.shelf, run.dir, true, &error) == SEEN_OK);
     const struct seen_meta meta = {.id = 1, .policy = {1000, 5, 0.001, 1, {0}}};
     must(ops->begin(run.shelf) == SEEN_OK);
     must(ops->commit(run.shelf, &meta) == SEEN_OK);

@@ -8,9 +8,10 @@
 
 static seen_status parse(const char *text, struct seen_url *url)
 {
-    seen_store_report r = {0};
-    seen_status status = seen_url_parse(text, url, &r);
-    if (status != SEEN_OK) assert_string_not_equal(r.problem, "");
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_status status = seen_url_parse(text, url, &error);
+    if (status != SEEN_OK) assert_string_not_equal(error.text, "");
     return status;
 }
 
@@ -31,17 +32,20 @@ static void urls_are_taken_apart(void **state)
     assert_int_equal(u.port, 7000);
     assert_string_equal(u.path, "3");
     assert_string_equal(seen_url_param(&u, "prefix"), "a:");
-    seen_store_report r = {0};
-    assert_int_equal(seen_url_done(&u, &r), SEEN_INVALID);
-    assert_non_null(strstr(r.problem, "bits"));
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    assert_int_equal(seen_url_done(&u, &error), SEEN_INVALID);
+    assert_non_null(strstr(error.text, "bits"));
     uint64_t bits;
-    assert_int_equal(seen_url_number(&u, "bits", 100, 1, &bits, &r), SEEN_OK);
+    assert_int_equal(seen_url_number(&u, "bits", 100, 1, &bits, &error),
+                     SEEN_OK);
     assert_int_equal(bits, 12);
-    assert_int_equal(seen_url_number(&u, "bits", 11, 1, &bits, &r),
+    assert_int_equal(seen_url_number(&u, "bits", 11, 1, &bits, &error),
                      SEEN_INVALID);
-    assert_int_equal(seen_url_number(&u, "none", 11, 7, &bits, &r), SEEN_OK);
+    assert_int_equal(seen_url_number(&u, "none", 11, 7, &bits, &error),
+                     SEEN_OK);
     assert_int_equal(bits, 7);
-    assert_int_equal(seen_url_done(&u, &r), SEEN_OK);
+    assert_int_equal(seen_url_done(&u, &error), SEEN_OK);
     assert_null(seen_url_param(&u, "none"));
 
     assert_int_equal(parse("//secret@host/a/b", &u), SEEN_OK);
@@ -55,14 +59,16 @@ static void slips_are_named_without_passwords(void **state)
 {
     (void)state;
     struct seen_url u;
-    seen_store_report r = {0};
-    assert_int_equal(seen_url_parse("//h?bits=1&n=2&bits=3", &u, &r),
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    assert_int_equal(seen_url_parse("//h?bits=1&n=2&bits=3", &u, &error),
                      SEEN_INVALID);
-    assert_string_equal(r.problem, "URL: bits is given twice");
-    r = (seen_store_report){0};
-    assert_int_equal(seen_url_parse("//ann:12/34@h/0", &u, &r), SEEN_INVALID);
-    assert_null(strstr(r.problem, "34"));
-    assert_non_null(strstr(r.problem, "%2F"));
+    assert_string_equal(error.text, "URL: bits is given twice");
+    error = (seen_error){0};
+    assert_int_equal(seen_url_parse("//ann:12/34@h/0", &u, &error),
+                     SEEN_INVALID);
+    assert_null(strstr(error.text, "34"));
+    assert_non_null(strstr(error.text, "%2F"));
     assert_int_equal(parse("//ann:12%2F34@h/a%40b", &u), SEEN_OK);
     assert_string_equal(u.password, "12/34");
     assert_string_equal(u.path, "a@b");

@@ -45,9 +45,10 @@ static const char *fresh_dir(void)
 static seen_users *open_store(const char *where, seen_users_options o)
 {
     seen_users *u = NULL;
-    seen_store_report r;
-    seen_status status = seen_users_open(&u, where, &o, &r);
-    if (status != SEEN_OK) print_message("%s: %s\n", where, r.problem);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_status status = seen_users_open(&u, where, &o, &outcome, &error);
+    if (status != SEEN_OK) print_message("%s: %s\n", where, error.text);
     assert_int_equal(status, SEEN_OK);
     return u;
 }
@@ -55,12 +56,13 @@ static seen_users *open_store(const char *where, seen_users_options o)
 static seen_status try_open(const char *where, seen_users_options o)
 {
     seen_users *u;
-    seen_store_report r;
-    seen_status status = seen_users_open(&u, where, &o, &r);
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
+    seen_status status = seen_users_open(&u, where, &o, &outcome, &error);
     if (status == SEEN_OK)
         seen_users_close(u);
     else
-        assert_string_not_equal(r.problem, "");
+        assert_string_not_equal(error.text, "");
     return status;
 }
 
@@ -730,7 +732,7 @@ static void obey(const char *dir, int hear, int tell)
     while (read(hear, &order, 1) == 1) {
         const seen_users_options o = {.mode = SEEN_STORE_DURABLE,
                                       .create = true};
-        if (order == 'o' && seen_users_open(&u, dir, &o, NULL)) _exit(1);
+        if (order == 'o' && seen_users_open(&u, dir, &o, NULL, NULL)) _exit(1);
         seen_key *item = order == 'a'   ? &a
                          : order == 'b' ? &b
                          : order == 'c' ? &c
@@ -823,7 +825,7 @@ static void read_again_and_again(const char *dir)
 {
     seen_users *u;
     for (int i = 0; i < 300; i++) {
-        if (seen_users_open(&u, dir, NULL, NULL)) _exit(1);
+        if (seen_users_open(&u, dir, NULL, NULL, NULL)) _exit(1);
         seen_users_close(u);
     }
 }
@@ -832,7 +834,7 @@ static void write_and_die(const char *dir)
 {
     seen_users *u;
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    if (seen_users_open(&u, dir, &o, NULL)) _exit(1);
+    if (seen_users_open(&u, dir, &o, NULL, NULL)) _exit(1);
 }
 
 static void readers_keep_no_writer_out(void **state)
@@ -871,7 +873,7 @@ static void mark_as_another_user(const char *dir)
     seen_users *u;
     seen_key c = text("c");
     seen_users_options o = {.mode = SEEN_STORE_WRITE};
-    if (seen_users_open(&u, dir, &o, NULL) ||
+    if (seen_users_open(&u, dir, &o, NULL, NULL) ||
         seen_users_mark(u, text("user"), 1000, &c, 1, NULL))
         _exit(1);
 }
@@ -955,13 +957,15 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
     assert_false(shown(u, "other", "a"));
     seen_users_close(u);
 
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     assert_int_equal(
         seen_users_open(&u, dir,
-                        &(seen_users_options){.mode = SEEN_STORE_WRITE}, &r),
+                        &(seen_users_options){.mode = SEEN_STORE_WRITE},
+                        &outcome, &error),
         SEEN_OK);
-    assert_true(r.recovered);
-    assert_int_equal(r.recovered_keys, 2);
+    assert_true(outcome.recovered);
+    assert_int_equal(outcome.recovered_keys, 2);
     assert_true(shown(u, "user", "b"));
     assert_int_equal(seen_users_close(u), SEEN_OK);
     u = open_store(dir, (seen_users_options){0});
@@ -992,11 +996,12 @@ static void what_was_recovered_is_written(void **state)
 static void write_elsewhere(const char *dir)
 {
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     if (seen_users_open(&u, dir,
                         &(seen_users_options){.mode = SEEN_STORE_WRITE},
-                        &r) != SEEN_BUSY ||
-        !strstr(r.problem, "another program"))
+                        &outcome, &error) != SEEN_BUSY ||
+        !strstr(error.text, "another program"))
         _exit(1);
 }
 
@@ -1018,19 +1023,22 @@ static void what_is_no_store_is_called_by_its_name(void **state)
     (void)state;
     const char *path = fresh_dir();
     seen_users *u;
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs("a program, or notes\n", f);
     fclose(f);
     for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
         seen_users_options o = {.mode = mode, .create = mode > SEEN_STORE_READ};
-        assert_int_equal(seen_users_open(&u, path, &o, &r), SEEN_INVALID);
-        assert_string_equal(r.problem,
+        assert_int_equal(seen_users_open(&u, path, &o, &outcome, &error),
+                         SEEN_INVALID);
+        assert_string_equal(error.text,
                             "is a regular file, not a store of users");
     }
     unlink(path);
-    assert_int_equal(seen_users_open(&u, path, NULL, &r), SEEN_ABSENT);
+    assert_int_equal(seen_users_open(&u, path, NULL, &outcome, &error),
+                     SEEN_ABSENT);
 }
 
 static void *close_later(void *u)
@@ -1064,12 +1072,13 @@ static void backups_have_everything(void **state)
     snprintf(dir, sizeof dir, "%s", fresh_dir());
     snprintf(copy, sizeof copy, "%s.copy", dir);
     in_child(mark_and_die, dir);
-    seen_store_report r;
+    seen_outcome outcome = {.size = sizeof outcome};
+    seen_error error = {0};
     /* By a reader, of a store that nobody closed. */
     seen_users *u = open_store(dir, (seen_users_options){0});
-    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_OK);
-    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_INVALID);
-    assert_non_null(strstr(r.problem, "there already"));
+    assert_int_equal(seen_users_backup(u, copy, &error), SEEN_OK);
+    assert_int_equal(seen_users_backup(u, copy, &error), SEEN_INVALID);
+    assert_non_null(strstr(error.text, "there already"));
     seen_users_close(u);
     u = open_store(copy, (seen_users_options){.mode = SEEN_STORE_WRITE});
     assert_true(shown(u, "user", "a"));
@@ -1080,7 +1089,7 @@ static void backups_have_everything(void **state)
     seen_key c = text("c");
     seen_users_mark(u, text("third"), 1000, &c, 1, NULL);
     snprintf(copy, sizeof copy, "%s.second", dir);
-    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_OK);
+    assert_int_equal(seen_users_backup(u, copy, &error), SEEN_OK);
     seen_users_close(u);
     u = open_store(copy, (seen_users_options){.tail = true});
     assert_true(shown(u, "third", "c"));
@@ -1088,7 +1097,7 @@ static void backups_have_everything(void **state)
     seen_users_close(u);
 
     u = open_store("mem:", (seen_users_options){.mode = SEEN_STORE_WRITE});
-    assert_int_equal(seen_users_backup(u, copy, &r), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_users_backup(u, copy, &error), SEEN_UNSUPPORTED);
     seen_users_close(u);
 }
 
@@ -1182,8 +1191,10 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
         seen_users_options writes = {.mode = SEEN_STORE_WRITE};
         assert_int_equal(mkdir(dir, 0700), 0);
         left[i](dir);
-        assert_int_equal(seen_users_open(&u, dir, NULL, NULL), SEEN_ABSENT);
-        assert_int_equal(seen_users_open(&u, dir, &writes, NULL), SEEN_ABSENT);
+        assert_int_equal(seen_users_open(&u, dir, NULL, NULL, NULL),
+                         SEEN_ABSENT);
+        assert_int_equal(seen_users_open(&u, dir, &writes, NULL, NULL),
+                         SEEN_ABSENT);
         seen_key a = text("a");
         writes.create = true;
         u = open_store(dir, writes);
