@@ -8,7 +8,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "bench.h"
 #include "workload.h"
@@ -44,17 +44,17 @@ static double add_round(seen_kind kind, size_t batch, size_t batches)
     static uint64_t values[65536];
     static seen_key keys[65536];
     seen_spec spec = {.kind = kind, .items = 10000000, .fpp = 0.001};
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
-    seen_filter_store *s;
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = &spec};
+    seen_file *s;
     unlink(path);
-    must(seen_filter_store_open(&s, path, &o, NULL, NULL), "open");
+    must(seen_file_open(&s, path, &o, NULL, NULL), "open");
     double began = bench_seconds();
     for (size_t i = 0; i < batches; i++) {
         fill(values, keys, batch);
-        must(seen_filter_store_add_many(s, keys, batch, NULL), "add");
+        must(seen_file_add_many(s, keys, batch, NULL), "add");
     }
     double took = bench_seconds() - began;
-    must(seen_filter_store_close(s), "close");
+    must(seen_file_close(s), "close");
     must(seen_file_verify(path, NULL, NULL), "verify");
     unlink(path);
     return took;
@@ -89,18 +89,18 @@ static void row(seen_kind kind, size_t batch, size_t batches, bool target)
 static void open_row(void)
 {
     seen_spec spec = {.items = 550000000, .fpp = 0.001};
-    seen_store_options create = {.mode = SEEN_STORE_DURABLE, .create = &spec},
-                       read = {.mode = SEEN_STORE_READ};
-    seen_filter_store *s;
-    must(seen_filter_store_open(&s, path, &create, NULL, NULL), "create");
-    must(seen_filter_store_close(s), "close");
+    seen_file_options create = {.mode = SEEN_DURABLE, .create = &spec},
+                      read = {.mode = SEEN_READ};
+    seen_file *s;
+    must(seen_file_open(&s, path, &create, NULL, NULL), "create");
+    must(seen_file_close(s), "close");
     struct bench_series ours = {0};
     for (int i = 0; i < 20; i++) {
         double began = bench_seconds();
-        must(seen_filter_store_open(&s, path, &read, NULL, NULL), "open");
+        must(seen_file_open(&s, path, &read, NULL, NULL), "open");
         bool answer;
-        seen_filter_store_maybe_many(s, &(seen_key){"a", 1}, 1, &answer);
-        must(seen_filter_store_close(s), "close");
+        seen_file_maybe_many(s, &(seen_key){"a", 1}, 1, &answer);
+        must(seen_file_close(s), "close");
         bench_round(&ours, (bench_seconds() - began) * 1e6);
     }
     unlink(path);

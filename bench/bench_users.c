@@ -103,12 +103,12 @@ static void fill_items(struct items *t, uint64_t from, size_t n)
 
 /* ---- Filling ------------------------------------------------------------ */
 
-static seen_users *open_store(seen_store_mode mode)
+static seen_users *open_store(seen_mode mode)
 {
     seen_users *u;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
+    seen_users_options o = {.mode = mode, .create = mode != SEEN_READ};
     if (seen_users_open(&u, in_dir("store"), &o, &outcome, &error) != SEEN_OK)
         bench_die("%s: %s", in_dir("store"), error.text);
     return u;
@@ -117,7 +117,7 @@ static seen_users *open_store(seen_store_mode mode)
 static uint64_t fill_store(void)
 {
     static struct items t;
-    seen_users *u = open_store(SEEN_STORE_WRITE);
+    seen_users *u = open_store(SEEN_WRITE);
     uint64_t ids = 0;
     for (uint64_t i = 0; i < n_users; i++) {
         struct user user = user_number(i);
@@ -264,7 +264,7 @@ static void mark_rows(bool quick)
     const size_t plain_batches = quick ? 20 : 60;
     struct plain p = open_plain();
     fill_plain(&p);
-    seen_users *u = open_store(SEEN_STORE_DURABLE);
+    seen_users *u = open_store(SEEN_DURABLE);
     struct bench_series ours = {0}, peer = {0}, disk = {0};
     const double per_batch = MARKS * ITEMS / 1e9;
     uint64_t before = 0;
@@ -461,7 +461,7 @@ static void reopen_row(bool quick)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        seen_users *u = open_store(SEEN_STORE_WRITE);
+        seen_users *u = open_store(SEEN_WRITE);
         mark_round(u, quick ? 200 : 1500);
         _exit(0);
     }
@@ -473,8 +473,8 @@ static void reopen_row(bool quick)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     must(seen_users_open(&u, in_dir("store"),
-                         &(seen_users_options){.mode = SEEN_STORE_DURABLE},
-                         &outcome, &error),
+                         &(seen_users_options){.mode = SEEN_DURABLE}, &outcome,
+                         &error),
          "reopen");
     struct bench_series ours = bench_once(bench_seconds() - began);
     char note[96];
@@ -504,7 +504,7 @@ int main(int argc, char **argv)
     bench_note("%.0fM ids in %.0f s", (double)ids / 1e6,
                bench_seconds() - began);
     mark_rows(o.quick);
-    seen_users *u = open_store(SEEN_STORE_DURABLE);
+    seen_users *u = open_store(SEEN_DURABLE);
     const size_t reads = o.quick ? 20000 : 100000;
     read_row("fresh of 200, one thread", u, false, reads);
     read_row("fresh of 200, while checkpoints run", u, true, reads);

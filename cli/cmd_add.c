@@ -51,7 +51,7 @@ static seen_status add_some(const seen_key *keys, size_t n, bool *known,
     if (target.facts.plan.kind != SEEN_CUCKOO)
         return add_to_target(&target, keys, n, known, done);
     memset(known, false, n);
-    return seen_filter_store_add_many(target.store, keys, n, done);
+    return seen_file_add_many(target.store, keys, n, done);
 }
 
 static size_t add(struct job *job)
@@ -138,7 +138,7 @@ static void open_file(const char *name)
              "end");
     if (exists && !foreign && !target.on_server)
         must_agree(name, &target.facts, &spec);
-    write_target(&target, SEEN_STORE_DURABLE, exists ? NULL : &spec);
+    write_target(&target, SEEN_DURABLE, exists ? NULL : &spec);
     if (!opt.quiet && !opt.json) note_recovery(&target);
 }
 

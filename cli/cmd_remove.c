@@ -102,7 +102,7 @@ static int run(char **operands, size_t n)
     check_key_format();
     if (opt.json) keep_warnings();
     compare_keys(&target);
-    write_target(&target, SEEN_STORE_DURABLE, NULL);
+    write_target(&target, SEEN_DURABLE, NULL);
     if (!opt.quiet && !opt.json) note_recovery(&target);
     run_flow(&(struct flow){.ask = remove_them,
                             .tell = !opt.quiet && !opt.json,

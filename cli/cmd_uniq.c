@@ -171,7 +171,7 @@ static void continue_state(const seen_spec *spec)
     if (opt.count)
         copy_state();
     else
-        write_target(&state, SEEN_STORE_WRITE, NULL);
+        write_target(&state, SEEN_WRITE, NULL);
 }
 
 static void open_state(const seen_spec *spec, bool exists)
@@ -179,7 +179,7 @@ static void open_state(const seen_spec *spec, bool exists)
     if (exists)
         continue_state(spec);
     else
-        write_target(&state, SEEN_STORE_WRITE, spec);
+        write_target(&state, SEEN_WRITE, spec);
     plan = state.facts.plan;
     seen_info info;
     seen_info_of(state.filter, &info);
@@ -246,8 +246,8 @@ static size_t ask_state(struct job *job)
     struct chunk *c = &job->chunk;
     size_t done;
     advance_target(&state);
-    seen_status s = seen_filter_store_visit_many(state.store, c->keys, c->n,
-                                                 job->answers, &done);
+    seen_status s =
+        seen_file_visit_many(state.store, c->keys, c->n, job->answers, &done);
     if (s != SEEN_OK) blame_target(&state, s, c);
     return done;
 }

@@ -432,7 +432,7 @@ static seen_key cut_user(seen_key *line, const char **bad)
         *bad = "expected a user, a tab and an item";
         return user;
     }
-    if (user.len == 0 || user.len > SEEN_USER_MOST)
+    if (user.len == 0 || user.len > SEEN_USER_MAX)
         *bad = "expected a user of 1 to 511 bytes before the tab";
     line->data = tab + 1;
     line->len -= user.len + 1;

@@ -7,7 +7,7 @@
 #include "output.h"
 
 #include <math.h>
-#include <seen_store.h>
+#include <seen_file.h>
 #include <stdlib.h>
 #include <string.h>
 

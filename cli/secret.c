@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <seen_store.h>
+#include <seen_file.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,7 +83,8 @@ const uint8_t *new_secret(void)
 {
     if (!wish.keyed && !wish.secret_file) return NULL;
     if (wish.secret_file && read_secret()) return secret;
-    if (seen_random_key(secret) != SEEN_OK) fail("no random secret to be had");
+    if (seen_random_secret(secret) != SEEN_OK)
+        fail("no random secret to be had");
     unwritten = wish.secret_file != NULL;
     return secret;
 }

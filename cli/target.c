@@ -263,25 +263,24 @@ static void load_bytes(struct target *t)
 }
 
 /* Waits for another writer, if this is one. */
-static seen_status open_file(struct target *t, seen_store_options options)
+static seen_status open_file(struct target *t, seen_file_options options)
 {
-    bool writes = options.mode != SEEN_STORE_READ;
+    bool writes = options.mode != SEEN_READ;
     if (writes) options.wait_ms = first_wait();
-    seen_status status = seen_filter_store_open(&t->store, t->path, &options,
-                                                &t->outcome, &t->error);
+    seen_status status =
+        seen_file_open(&t->store, t->path, &options, &t->outcome, &t->error);
     if (!writes || status != SEEN_BUSY || !wait_on(t->name)) return status;
     options.wait_ms = second_wait();
-    return seen_filter_store_open(&t->store, t->path, &options, &t->outcome,
-                                  &t->error);
+    return seen_file_open(&t->store, t->path, &options, &t->outcome, &t->error);
 }
 
-static void open_store(struct target *t, const seen_store_options *options)
+static void open_store(struct target *t, const seen_file_options *options)
 {
     seen_status status = open_file(t, *options);
-    if (status == SEEN_BUSY && options->mode != SEEN_STORE_READ)
+    if (status == SEEN_BUSY && options->mode != SEEN_READ)
         waited_in_vain(t->name);
     must_open(t, status);
-    t->filter = seen_filter_store_filter(t->store);
+    t->filter = seen_file_filter(t->store);
 }
 
 void record_keys(seen_spec *spec)
@@ -317,7 +316,7 @@ void must_be_whole(const struct target *t)
 void advance_target(struct target *t)
 {
     if (t->facts.plan.kind != SEEN_WINDOW) return;
-    seen_status s = t->store ? seen_filter_store_advance(t->store, clock_ms())
+    seen_status s = t->store ? seen_file_advance(t->store, clock_ms())
                              : seen_advance(t->loaded, clock_ms());
     if (s != SEEN_OK) fail("%s: %s", t->name, seen_strerror(s));
 }
@@ -337,36 +336,35 @@ void read_target(struct target *t)
     if (t->dialect)
         t->filter = t->loaded;
     else if (t->path)
-        open_store(t, &(seen_store_options){.secret = given_secret()});
+        open_store(t, &(seen_file_options){.secret = given_secret()});
     else
         load_bytes(t);
     if (t->facts.plan.kind == SEEN_FOREIGN && !t->dialect) heed_contained(t);
     advance_target(t);
 }
 
-static void create_target(struct target *t, seen_store_mode mode,
+static void create_target(struct target *t, seen_mode mode,
                           const seen_spec *create)
 {
     seen_spec spec = *create;
     spec.key = new_secret();
     if (spec.key) spec.flags |= SEEN_KEYED;
     plan_or_fail(&spec, wish.memory ? "-M" : "--bits");
-    seen_store_options options = {.mode = mode,
-                                  .flags =
-                                      wish.secret_file ? SEEN_SECRET_APART : 0,
-                                  .secret = wish.secret_file ? spec.key : NULL,
-                                  .create = &spec};
+    seen_file_options options = {.mode = mode,
+                                 .flags =
+                                     wish.secret_file ? SEEN_SECRET_APART : 0,
+                                 .secret = wish.secret_file ? spec.key : NULL,
+                                 .create = &spec};
     keep_secret();
     seen_status status = open_file(t, options);
     if (status != SEEN_OK && !t->outcome.created) forget_secret();
     if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
-    t->filter = seen_filter_store_filter(t->store);
+    t->filter = seen_file_filter(t->store);
     seen_file_look(t->path, &t->facts, NULL);
 }
 
-void write_target(struct target *t, seen_store_mode mode,
-                  const seen_spec *create)
+void write_target(struct target *t, seen_mode mode, const seen_spec *create)
 {
     if (t->on_server) {
         if (wait_given())
@@ -386,7 +384,7 @@ void write_target(struct target *t, seen_store_mode mode,
         create_target(t, mode, create);
     else
         open_store(
-            t, &(seen_store_options){.mode = mode, .secret = given_secret()});
+            t, &(seen_file_options){.mode = mode, .secret = given_secret()});
 }
 
 seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
@@ -411,8 +409,7 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
                           bool *before, size_t *done)
 {
     if (t->remote) return add_to_remote(t, keys, n, before, done);
-    if (t->store)
-        return seen_filter_store_visit_many(t->store, keys, n, before, done);
+    if (t->store) return seen_file_visit_many(t->store, keys, n, before, done);
     if (t->counts) memset(before, false, n);
     seen_status status =
         seen_visit_many(t->loaded, keys, n, t->counts ? NULL : before, done);
@@ -424,8 +421,7 @@ seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
                                bool *removed)
 {
     if (t->remote) return seen_remote_remove_many(t->remote, keys, n, removed);
-    if (t->store)
-        return seen_filter_store_remove_many(t->store, keys, n, removed);
+    if (t->store) return seen_file_remove_many(t->store, keys, n, removed);
     for (size_t i = 0; i < n; i++) {
         seen_status status = seen_remove(t->loaded, keys[i].data, keys[i].len);
         if (status != SEEN_OK && status != SEEN_ABSENT) return status;
@@ -460,7 +456,7 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
 
 void close_target(struct target *t)
 {
-    seen_status status = seen_filter_store_close(t->store);
+    seen_status status = seen_file_close(t->store);
     if (status != SEEN_OK && !t->failed)
         fail("%s: %s", t->name,
              status == SEEN_IO ? strerror(errno) : seen_strerror(status));

@@ -13,8 +13,8 @@
 
 #include "input.h"
 
+#include <seen_file.h>
 #include <seen_remote.h>
-#include <seen_store.h>
 
 struct target {
     const char *name; /* as messages call it */
@@ -25,7 +25,7 @@ struct target {
     size_t len;
     seen_facts facts;
     const seen_filter *filter;
-    seen_filter_store *store;
+    seen_file *store;
     seen_filter *loaded; /* from a stream */
     seen_outcome outcome;
     seen_error error;    /* of opening it */
@@ -46,8 +46,7 @@ _Noreturn void target_missing(const struct target *t);
 /* After find_target(); to write, must_not_be_stream() comes before it: finding what
  * is in a stream takes its bytes. create: what to make if it was not found, or NULL. */
 void read_target(struct target *t);
-void write_target(struct target *t, seen_store_mode mode,
-                  const seen_spec *create);
+void write_target(struct target *t, seen_mode mode, const seen_spec *create);
 
 /* After read_target(), for who makes a new file of it: that would give damage new
  * checksums. */

@@ -81,10 +81,10 @@ bool users_at_given(void)
     return opt.at > 0;
 }
 
-static seen_store_mode write_mode(void)
+static seen_mode write_mode(void)
 {
-    if (!opt.sync || strcmp(opt.sync, "batch") == 0) return SEEN_STORE_DURABLE;
-    if (strcmp(opt.sync, "none") == 0) return SEEN_STORE_WRITE;
+    if (!opt.sync || strcmp(opt.sync, "batch") == 0) return SEEN_DURABLE;
+    if (strcmp(opt.sync, "none") == 0) return SEEN_WRITE;
     fail("--sync %s: expected batch or none", opt.sync);
 }
 
@@ -217,9 +217,9 @@ const char *store_operand(char **operands, size_t n)
 seen_key user_operand(const char *text)
 {
     size_t len = strlen(text);
-    if (len == 0) fail("USER is empty: expected 1 to %d bytes", SEEN_USER_MOST);
-    if (len > SEEN_USER_MOST)
-        fail("USER has %zu bytes: expected 1 to %d", len, SEEN_USER_MOST);
+    if (len == 0) fail("USER is empty: expected 1 to %d bytes", SEEN_USER_MAX);
+    if (len > SEEN_USER_MAX)
+        fail("USER has %zu bytes: expected 1 to %d", len, SEEN_USER_MAX);
     return (seen_key){text, len};
 }
 
@@ -460,7 +460,7 @@ static void fill_in(seen_policy *policy)
     seen_users_stats stats;
     check_policy_given(policy);
     seen_users_options options = {
-        .mode = SEEN_STORE_WRITE, .create = true, .policy = policy};
+        .mode = SEEN_WRITE, .create = true, .policy = policy};
     if (seen_users_open(&made, "mem:", &options, NULL, NULL) != SEEN_OK) return;
     if (seen_users_stats_of(made, &stats) == SEEN_OK) *policy = stats.policy;
     seen_users_close(made);

@@ -16,8 +16,7 @@ int main(int argc, char **argv)
     seen_users *users;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    const seen_users_options options = {.mode = SEEN_STORE_DURABLE,
-                                        .create = true};
+    const seen_users_options options = {.mode = SEEN_DURABLE, .create = true};
     if (seen_users_open(&users, argv[1], &options, &outcome, &error)) {
         fprintf(stderr, "%s: %s\n", argv[1], error.text);
         return 1;

@@ -211,7 +211,7 @@ static void run_server(const char *dir)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     store = open_store(
-        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true},
+        dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true},
         &outcome, &error);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, serve_some, (void *)i))
@@ -354,7 +354,7 @@ static void check_after_kill(const char *dir)
     double start = seconds();
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    store = open_store(dir, (seen_users_options){.mode = SEEN_STORE_DURABLE},
+    store = open_store(dir, (seen_users_options){.mode = SEEN_DURABLE},
                        &outcome, &error);
     double opened = seconds();
     for (size_t i = 0; i < answered; i++) {

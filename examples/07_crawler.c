@@ -17,7 +17,7 @@
  * The price: a page whose address is "maybe" there at its first visit is never
  * fetched. At most one in a thousand here, however large the web becomes; one in a
  * million would take six and a half bytes. To go on after a restart, keep the
- * filter in a file: seen_filter_store_open() in seen_store.h, or `seen uniq
+ * filter in a file: seen_file_open() in seen_file.h, or `seen uniq
  * --state`.
  *
  * The web below is made of numbers, so that we know how many pages there are.

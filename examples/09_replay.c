@@ -29,7 +29,7 @@
  * fill the filter's bits.
  */
 #include <seen.h>
-#include <seen_store.h>
+#include <seen_file.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -49,7 +49,7 @@ enum {
 static seen_status new_window(seen_filter **f)
 {
     uint8_t secret[16];
-    seen_status s = seen_random_key(secret);
+    seen_status s = seen_random_secret(secret);
     if (s != SEEN_OK) return s;
     return seen_new(f, &(seen_spec){.kind = SEEN_WINDOW,
                                     .last = LAST,

@@ -28,7 +28,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <seen.h>
-#include <seen_store.h>
+#include <seen_file.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -161,7 +161,7 @@ static seen_filter *receive_digest(int b, size_t *len)
 int main(void)
 {
     int ends[2];
-    must(seen_random_key(secret), "secret");
+    must(seen_random_secret(secret), "secret");
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) die("socketpair");
     pid_t child = fork();
     if (child < 0) die("fork");

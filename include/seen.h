@@ -175,7 +175,7 @@ typedef struct seen_spec {
     uint32_t hashes;      /* k, where the caller insists */
     uint32_t generations; /* SEEN_WINDOW, see below */
     const uint8_t *key;   /* 16 bytes. SEEN_KEYED: the secret, required, see
-                             seen_random_key(). Otherwise: a fixed seed, of
+                             seen_random_secret(). Otherwise: a fixed seed, of
                              which the first 8 bytes count; NULL = seed 0 */
     const seen_allocator *allocator; /* NULL = the C library and the kernel */
 
@@ -586,7 +586,7 @@ SEEN_API seen_status seen_save_range(const seen_filter *f, uint32_t flags,
 /* Copies, after checking every checksum. `secret` is NULL or 16 bytes: needed
  * where it was kept apart (SEEN_NO_SECRET), SEEN_MISMATCH if it is another.
  * SEEN_BUSY: a file that a writer is changing, or was when it died: only
- * seen_filter_store_open() knows all of it. SEEN_CONCURRENT is not saved: to go on
+ * seen_file_open() knows all of it. SEEN_CONCURRENT is not saved: to go on
  * with many threads, make such a filter of the same plan and merge this into it. */
 SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
                                const uint8_t *secret,

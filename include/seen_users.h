@@ -4,7 +4,7 @@
  *
  *     seen_users *users;
  *     seen_users_open(&users, "lmdb:feed", &(seen_users_options){
- *         .mode = SEEN_STORE_DURABLE, .create = true}, NULL);
+ *         .mode = SEEN_DURABLE, .create = true}, NULL);
  *     seen_users_take(users, user, now, candidates, 200, 10, &taken);
  *
  * A store has one secret and one policy (seen_exposure.h) and for each user, 1 to
@@ -38,8 +38,8 @@
  *            parent dies without closing the store, its lock stays with children
  *            that have not closed their copy. A store in memory is copied, and
  *            both processes may go on with theirs.
- * Durable    In SEEN_STORE_DURABLE a change that returned SEEN_OK survives a loss
- *            of power; in SEEN_STORE_WRITE a crash of the program, and a loss of
+ * Durable    In SEEN_DURABLE a change that returned SEEN_OK survives a loss
+ *            of power; in SEEN_WRITE a crash of the program, and a loss of
  *            power up to the last checkpoint. After a failed sync every change is
  *            SEEN_IO until the store is opened again.
  * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
@@ -58,19 +58,19 @@
 #define SEEN_USERS_H
 
 #include "seen_exposure.h"
-#include "seen_store.h"
+#include "seen_file.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SEEN_USER_MOST 511 /* bytes of a user's name */
+#define SEEN_USER_MAX 511 /* bytes of a user's name */
 
 typedef struct seen_users seen_users;
 
 /* Zero means the default. */
 typedef struct seen_users_options {
-    seen_store_mode mode;
+    seen_mode mode;
     bool create;               /* if there is none; otherwise SEEN_ABSENT */
     bool tail;                 /* readers: and the journal, now */
     const seen_policy *policy; /* of a new store; of one that is there, from now

@@ -2,7 +2,7 @@
 
 #include "service.h"
 
-#include <seen_store.h>
+#include <seen_file.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static bool add_row(void *ctx, const char *key, size_t len)
 static seen_status new_filter(seen_filter **f, uint64_t rows)
 {
     uint8_t secret[16];
-    seen_status status = seen_random_key(secret);
+    seen_status status = seen_random_secret(secret);
     if (status != SEEN_OK) return status;
     return seen_new(f, &(seen_spec){.items = rows + rows / 4 + 1000,
                                     .fpp = PROMISE,

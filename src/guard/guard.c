@@ -29,7 +29,7 @@
 #include "seen_guard.h"
 
 #include "seen_allowlist.h"
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "base/alloc.h"
 #include "hash/hash.h"
@@ -119,7 +119,7 @@ seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options)
     g->miss_ms = o->miss_ms ? o->miss_ms : MISS_MS;
     g->closed = o->closed;
     g->rebuilding = true; /* whoever builds the first filter has begun */
-    seen_status status = seen_random_key(g->secret);
+    seen_status status = seen_random_secret(g->secret);
     if (status == SEEN_OK) status = seen_allowlist_new(&g->since, NULL);
     for (size_t i = 0; i < SHARDS; i++) {
         struct shard *s = &g->shards[i];

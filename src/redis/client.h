@@ -21,7 +21,7 @@
 #ifndef SEEN_REDIS_CLIENT_H
 #define SEEN_REDIS_CLIENT_H
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "redis/url.h"
 

@@ -8,7 +8,7 @@
 #ifndef SEEN_URL_H
 #define SEEN_URL_H
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #define SEEN_URL_PARAMS 16
 

@@ -218,8 +218,8 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     char text[512];
     if (!spec->items || !(spec->fpp > 0 && spec->fpp < 1))
         return seen_fail(error, SEEN_INVALID, NULL, "expected items and fpp");
-    if (seen_random_key(p->secret) != SEEN_OK ||
-        seen_random_key(random) != SEEN_OK)
+    if (seen_random_secret(p->secret) != SEEN_OK ||
+        seen_random_secret(random) != SEEN_OK)
         return seen_fail_io(error, NULL, "random");
     p->tag = seen_get_le64(random);
     set_prefix(m, p);

@@ -688,7 +688,7 @@ seen_status seen_remote_users_list(struct seen_users **u, const char *where,
     if (status == SEEN_OK) put_numbers(m);
     const seen_policy policy = policy_of(m);
     if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
-    if (status == SEEN_OK && options->mode != SEEN_STORE_READ) {
+    if (status == SEEN_OK && options->mode != SEEN_READ) {
         status = seen_pool_script(&m->server.pool, script, m->digest);
         if (status != SEEN_OK)
             seen_fail(error, status, NULL, "%s", m->server.pool.problem);

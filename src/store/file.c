@@ -3,7 +3,7 @@
  *
  * Two ways to change one, after the kind:
  *
- *   in place   Kinds whose adds only set bits, in SEEN_STORE_DURABLE: the file
+ *   in place   Kinds whose adds only set bits, in SEEN_DURABLE: the file
  *              is mapped, shared, and bits are set there after their keys are
  *              in the journal on disk. The kernel may write a page back at any
  *              time: that does no harm, a bit too many is a "maybe" too many,
@@ -35,7 +35,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "api/bytes.h"
 #include "base/alloc.h"
@@ -76,11 +76,11 @@ enum block_state {
     BLOCK_CHECKED /* it has been as its checksum says, and still is */
 };
 
-struct seen_filter_store {
+struct seen_file {
     struct seen_home home;
     char *path;
     size_t path_size;
-    seen_store_mode mode;
+    seen_mode mode;
     int fd; /* the file, locked by writers; -1: none */
     struct seen_native header;
     seen_filter *filter;
@@ -192,7 +192,7 @@ static seen_status replace(const char *path, int old, struct seen_saved *s,
 static seen_status random_id(uint64_t *id)
 {
     uint8_t bytes[16];
-    seen_status status = seen_random_key(bytes);
+    seen_status status = seen_random_secret(bytes);
     if (status == SEEN_OK) *id = seen_get_le64(bytes) | 1;
     return status;
 }
@@ -313,7 +313,7 @@ seen_status seen_file_save_over(const char *path, const seen_filter *f,
 
 /* ---- Opening ------------------------------------------------------------ */
 
-static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
+static seen_status map_file(seen_file *s, enum seen_map_mode mode,
                             seen_error *error)
 {
     struct seen_stat st;
@@ -330,7 +330,7 @@ static seen_status map_file(seen_filter_store *s, enum seen_map_mode mode,
     return s->map ? SEEN_OK : seen_fail_io(error, NULL, "map");
 }
 
-static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
+static seen_status map_to_read(seen_file *s, enum seen_map_mode mode,
                                seen_error *error)
 {
     /* Not to wait for somebody who writes to a pipe, which is none of ours. */
@@ -343,13 +343,13 @@ static seen_status map_to_read(seen_filter_store *s, enum seen_map_mode mode,
 }
 
 /* Of the file that is mapped. */
-static seen_status read_header(seen_filter_store *s, seen_error *error)
+static seen_status read_header(seen_file *s, seen_error *error)
 {
     seen_status status = seen_native_read(s->map, s->map_len, &s->header);
     return status == SEEN_OK ? status : explain(error, status);
 }
 
-static void unmap_file(seen_filter_store *s)
+static void unmap_file(seen_file *s)
 {
     int before = errno;
     if (s->map) seen_os->unmap(s->map, s->map_len);
@@ -382,7 +382,7 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
     }
 }
 
-static uint32_t sum_of_block(const seen_filter_store *s, uint64_t i)
+static uint32_t sum_of_block(const seen_file *s, uint64_t i)
 {
     const struct seen_native *h = &s->header;
     uint64_t at = i * SEEN_BLOCK_SIZE;
@@ -391,7 +391,7 @@ static uint32_t sum_of_block(const seen_filter_store *s, uint64_t i)
         (size_t)seen_min64(h->payload_len - at, SEEN_BLOCK_SIZE));
 }
 
-static uint32_t noted_sum(const seen_filter_store *s, uint64_t i)
+static uint32_t noted_sum(const seen_file *s, uint64_t i)
 {
     return seen_get_le32(s->map + s->header.table_offset + 4 * i);
 }
@@ -402,8 +402,8 @@ static uint32_t noted_sum(const seen_filter_store *s, uint64_t i)
  * before it is changed for the first time. What a dead writer has left may be
  * ahead of its checksums: `replaying`, nobody can tell.
  */
-static seen_status touch_blocks(seen_filter_store *s, const seen_hash *h,
-                                size_t n, bool replaying)
+static seen_status touch_blocks(seen_file *s, const seen_hash *h, size_t n,
+                                bool replaying)
 {
     uint64_t at[SEEN_MOST_TOUCHED];
     if (!s->dirty || s->filter->ops->touches == NULL) return SEEN_OK;
@@ -423,9 +423,8 @@ static seen_status touch_blocks(seen_filter_store *s, const seen_hash *h,
 /* What a frame means. Where the filter refuses a key (it is full, say), it did
  * so when the frame was written, after the same keys, and was not acknowledged:
  * nothing is wrong with the journal. */
-static seen_status apply(seen_filter_store *s, uint32_t type,
-                         const seen_hash *h, size_t n, bool *answers,
-                         size_t *done)
+static seen_status apply(seen_file *s, uint32_t type, const seen_hash *h,
+                         size_t n, bool *answers, size_t *done)
 {
     if (type == FRAME_REMOVE) {
         for (*done = 0; *done < n; ++*done) {
@@ -440,14 +439,14 @@ static seen_status apply(seen_filter_store *s, uint32_t type,
 }
 
 struct replaying {
-    seen_filter_store *store;
+    seen_file *store;
     uint64_t keys;
 };
 
 static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
 {
     struct replaying *r = ctx;
-    seen_filter_store *s = r->store;
+    seen_file *s = r->store;
     if (frame->type == FRAME_ADVANCE) {
         if (frame->len != 8) return SEEN_CORRUPT;
         seen_status told =
@@ -478,7 +477,7 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
  * new to count: then the fill tells how many keys there are. They are no more than
  * were counted before and lie in the journal.
  */
-static void count_by_fill(seen_filter_store *s, uint64_t replayed)
+static void count_by_fill(seen_file *s, uint64_t replayed)
 {
     seen_filter *f = s->filter;
     seen_info info;
@@ -493,7 +492,7 @@ static void count_by_fill(seen_filter_store *s, uint64_t replayed)
 /* Apply what the last writer left in the journal. Bits that are set already are
  * stored once more: a page that a failed sync left clean, and wrong on disk, is
  * dirty again and will be written. */
-static seen_status replay(seen_filter_store *s, seen_error *error)
+static seen_status replay(seen_file *s, seen_error *error)
 {
     struct replaying ctx = {.store = s};
     struct seen_replayed done;
@@ -523,7 +522,7 @@ static seen_status replay(seen_filter_store *s, seen_error *error)
 
 /* The journal may be dropped and the file replaced while we look: then what was
  * read together does not belong together. */
-static bool unchanged(seen_filter_store *s)
+static bool unchanged(seen_file *s)
 {
     struct seen_native now;
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
@@ -545,27 +544,26 @@ static bool unchanged(seen_filter_store *s)
  * while we read may be seen half done, and one behind it, which vouches for it,
  * whole: what looks damaged is looked at again before it is called so.
  */
-static bool is_settled(seen_filter_store *s, seen_status status)
+static bool is_settled(seen_file *s, seen_status status)
 {
     if (!unchanged(s)) return false;
     return status != SEEN_CORRUPT || ++s->doubts == DOUBTS;
 }
 
-static void let_go(seen_filter_store *s)
+static void let_go(seen_file *s)
 {
     seen_free(s->filter);
     s->filter = NULL;
     unmap_file(s);
-    if (s->mode == SEEN_STORE_READ)
+    if (s->mode == SEEN_READ)
         seen_io_close(s->fd);
     else
         seen_io_release(s->fd);
     s->fd = -1;
 }
 
-static seen_status read_once(seen_filter_store *s,
-                             const seen_store_options *options, bool *settled,
-                             seen_error *error)
+static seen_status read_once(seen_file *s, const seen_file_options *options,
+                             bool *settled, seen_error *error)
 {
     *settled = true;
     seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, error);
@@ -589,8 +587,7 @@ static seen_status read_once(seen_filter_store *s,
     return status;
 }
 
-static seen_status open_to_read(seen_filter_store *s,
-                                const seen_store_options *options,
+static seen_status open_to_read(seen_file *s, const seen_file_options *options,
                                 seen_error *error)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -608,7 +605,7 @@ static seen_status open_to_read(seen_filter_store *s,
 /* ---- Checkpoints -------------------------------------------------------- */
 
 /* The other header slot, with one more epoch; then it is the one that counts. */
-static seen_status put_header(seen_filter_store *s, struct seen_native *h)
+static seen_status put_header(seen_file *s, struct seen_native *h)
 {
     uint8_t bytes[SEEN_HEADER_SIZE];
     h->epoch++;
@@ -622,7 +619,7 @@ static seen_status put_header(seen_filter_store *s, struct seen_native *h)
 }
 
 /* Checksums of the blocks that have changed, and of the table of them. */
-static void sum_dirty_blocks(seen_filter_store *s, struct seen_native *h)
+static void sum_dirty_blocks(seen_file *s, struct seen_native *h)
 {
     uint8_t *table = s->map + h->table_offset;
     for (uint64_t i = 0; i < s->blocks; i++) {
@@ -633,8 +630,7 @@ static void sum_dirty_blocks(seen_filter_store *s, struct seen_native *h)
     h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->blocks));
 }
 
-static seen_status checkpoint_in_place(seen_filter_store *s,
-                                       struct seen_native *h)
+static seen_status checkpoint_in_place(seen_file *s, struct seen_native *h)
 {
     sum_dirty_blocks(s, h);
     if (seen_os->msync(s->map, s->map_len) != 0) return SEEN_IO;
@@ -642,8 +638,7 @@ static seen_status checkpoint_in_place(seen_filter_store *s,
     return status == SEEN_OK ? put_header(s, h) : status;
 }
 
-static seen_status checkpoint_beside(seen_filter_store *s,
-                                     const struct seen_native *h)
+static seen_status checkpoint_beside(seen_file *s, const struct seen_native *h)
 {
     struct seen_saved saved;
     seen_status status = seen_saved_from(
@@ -670,7 +665,7 @@ static seen_status checkpoint_beside(seen_filter_store *s,
  * Make everything applied so far part of the file, with these header flags; the
  * journal is not needed any more after that. Nobody else may be changing.
  */
-static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
+static seen_status checkpoint(seen_file *s, uint32_t flags)
 {
     struct seen_native h = s->header;
     h.flags = (h.flags & ~SEEN_NATIVE_JOURNALED) | flags;
@@ -688,8 +683,8 @@ static seen_status checkpoint(seen_filter_store *s, uint32_t flags)
 /* ---- Writing ------------------------------------------------------------ */
 
 /* A new file at our path, and its descriptor, locked. */
-static seen_status put_file(seen_filter_store *s, const seen_filter *f,
-                            uint32_t flags, int *fd, seen_error *error)
+static seen_status put_file(seen_file *s, const seen_filter *f, uint32_t flags,
+                            int *fd, seen_error *error)
 {
     struct seen_saved saved;
     seen_status status = describe(f, flags, &saved, error);
@@ -704,8 +699,7 @@ static seen_status put_file(seen_filter_store *s, const seen_filter *f,
     return status;
 }
 
-static seen_status create_file(seen_filter_store *s,
-                               const seen_store_options *options,
+static seen_status create_file(seen_file *s, const seen_file_options *options,
                                seen_error *error)
 {
     seen_filter *f;
@@ -720,8 +714,8 @@ static seen_status create_file(seen_filter_store *s,
 }
 
 /* A file with one header, from a pipe or a buffer, gets its second one. */
-static seen_status give_two_headers(seen_filter_store *s,
-                                    const seen_store_options *options,
+static seen_status give_two_headers(seen_file *s,
+                                    const seen_file_options *options,
                                     seen_error *error)
 {
     int fd = -1;
@@ -740,14 +734,13 @@ static seen_status give_two_headers(seen_filter_store *s,
 }
 
 /* The filter itself: in the map, or out of it. */
-static seen_status load_filter(seen_filter_store *s,
-                               const seen_store_options *options,
+static seen_status load_filter(seen_file *s, const seen_file_options *options,
                                seen_error *error)
 {
     const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
     /* What died while it was changed in place has to be mended there. */
-    bool here = s->mode == SEEN_STORE_DURABLE ||
-                s->header.flags & SEEN_NATIVE_JOURNALED;
+    bool here =
+        s->mode == SEEN_DURABLE || s->header.flags & SEEN_NATIVE_JOURNALED;
     s->in_place = here && ops && ops->touches;
     enum seen_restore_mode mode = SEEN_RESTORE_COPY;
     if (s->in_place) {
@@ -775,7 +768,7 @@ static seen_status load_filter(seen_filter_store *s,
  * begins, and only then the file is marked. So a marked file always has a
  * journal, and one whose journal is missing has lost something.
  */
-static seen_status open_journal(seen_filter_store *s, seen_error *error)
+static seen_status open_journal(seen_file *s, seen_error *error)
 {
     seen_status status = SEEN_OK;
     s->applied = s->header.sequence;
@@ -808,7 +801,7 @@ static seen_status open_journal(seen_filter_store *s, seen_error *error)
 
 /* From the map into private memory, and so into a file of new checksums: now
  * that the dead writer's keys are in, the old ones must be right. */
-static seen_status leave_place(seen_filter_store *s, seen_error *error)
+static seen_status leave_place(seen_file *s, seen_error *error)
 {
     seen_filter *copy;
     for (uint64_t i = 0; i < s->blocks; i++)
@@ -837,7 +830,7 @@ static seen_status refuse_foreign(seen_error *error)
 
 /* A journal belongs to one name, and a checkpoint may replace that name only:
  * under the others the file would be damaged for good. */
-static seen_status refuse_other_names(seen_filter_store *s, seen_error *error)
+static seen_status refuse_other_names(seen_file *s, seen_error *error)
 {
     struct seen_stat st;
     if (seen_os->fstat(s->fd, &st) != 0)
@@ -854,7 +847,7 @@ static seen_status refuse_other_names(seen_filter_store *s, seen_error *error)
  * directory) may replace it, though others may write to it. A checkpoint beside
  * would fail when the keys are in the journal already, which then lies there: its
  * keys count as seen, and nobody has printed them. */
-static seen_status refuse_sticky(seen_filter_store *s, seen_error *error)
+static seen_status refuse_sticky(seen_file *s, seen_error *error)
 {
     enum {
         STICKY = 01000
@@ -862,8 +855,7 @@ static seen_status refuse_sticky(seen_filter_store *s, seen_error *error)
     char dir[SEEN_PATH_ROOM];
     struct seen_stat file, place;
     uint32_t us = seen_os->user();
-    if (us == 0 || (s->in_place && s->mode == SEEN_STORE_DURABLE))
-        return SEEN_OK;
+    if (us == 0 || (s->in_place && s->mode == SEEN_DURABLE)) return SEEN_OK;
     if (seen_io_dir_of(s->path, dir, sizeof dir) != SEEN_OK ||
         seen_os->stat(dir, &place) != 0 || seen_os->fstat(s->fd, &file) != 0)
         return seen_fail_io(error, NULL, "look");
@@ -876,8 +868,7 @@ static seen_status refuse_sticky(seen_filter_store *s, seen_error *error)
                      "another directory");
 }
 
-static seen_status open_to_write(seen_filter_store *s,
-                                 const seen_store_options *options,
+static seen_status open_to_write(seen_file *s, const seen_file_options *options,
                                  seen_error *error)
 {
     if (options->create && options->create->dialect)
@@ -905,7 +896,7 @@ static seen_status open_to_write(seen_filter_store *s,
     if (status == SEEN_OK) status = load_filter(s, options, error);
     if (status == SEEN_OK) status = refuse_sticky(s, error);
     if (status == SEEN_OK) status = open_journal(s, error);
-    if (status == SEEN_OK && s->in_place && s->mode == SEEN_STORE_WRITE)
+    if (status == SEEN_OK && s->in_place && s->mode == SEEN_WRITE)
         status = leave_place(s, error);
     return status;
 }
@@ -914,14 +905,14 @@ static seen_status open_to_write(seen_filter_store *s,
 
 /* Under the name of the file itself: file, journal and what is written beside
  * are in one place, however many links lead there. */
-static seen_status make_store(seen_filter_store **out, const char *path,
-                              seen_store_mode mode, seen_error *error)
+static seen_status make_store(seen_file **out, const char *path, seen_mode mode,
+                              seen_error *error)
 {
     char real[SEEN_PATH_ROOM];
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
         return seen_fail_io(error, NULL, "look");
     size_t size = strlen(real) + 1;
-    seen_filter_store *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    seen_file *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     char *copy = seen_alloc_zeroed(&system_memory, size);
     if (!s || !copy) {
         seen_release(&system_memory, copy, size);
@@ -940,14 +931,14 @@ static seen_status make_store(seen_filter_store **out, const char *path,
     return SEEN_OK;
 }
 
-static void free_memory(seen_filter_store *s)
+static void free_memory(seen_file *s)
 {
     seen_release(&system_memory, s->dirty, s->blocks);
     seen_release(&system_memory, s->path, s->path_size);
     seen_release(&system_memory, s, sizeof *s);
 }
 
-static void destroy(seen_filter_store *s)
+static void destroy(seen_file *s)
 {
     seen_journal_close(s->journal);
     let_go(s);
@@ -957,7 +948,7 @@ static void destroy(seen_filter_store *s)
 }
 
 /* In a child that was forked: see home.h. */
-static void abandon(seen_filter_store *s)
+static void abandon(seen_file *s)
 {
     if (pthread_mutex_trylock(&s->lock) != 0) return;
     seen_journal_abandon(s->journal);
@@ -967,23 +958,23 @@ static void abandon(seen_filter_store *s)
     free_memory(s);
 }
 
-static bool options_ok(const seen_store_options *o)
+static bool options_ok(const seen_file_options *o)
 {
     for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
         if (o->reserved[i]) return false;
-    return o->mode <= SEEN_STORE_DURABLE && !(o->flags & ~SEEN_SECRET_APART) &&
-           !(o->create && o->mode == SEEN_STORE_READ);
+    return o->mode <= SEEN_DURABLE && !(o->flags & ~SEEN_SECRET_APART) &&
+           !(o->create && o->mode == SEEN_READ);
 }
 
-static seen_status open_once(seen_filter_store **out, const char *path,
-                             const seen_store_options *options,
+static seen_status open_once(seen_file **out, const char *path,
+                             const seen_file_options *options,
                              seen_outcome *outcome, seen_error *error)
 {
-    seen_filter_store *s;
+    seen_file *s;
     seen_status status = make_store(&s, path, options->mode, error);
     if (status != SEEN_OK) return status;
-    status = s->mode == SEEN_STORE_READ ? open_to_read(s, options, error)
-                                        : open_to_write(s, options, error);
+    status = s->mode == SEEN_READ ? open_to_read(s, options, error)
+                                  : open_to_write(s, options, error);
     *outcome = s->outcome;
     if (status != SEEN_OK) {
         int before = errno;
@@ -995,11 +986,11 @@ static seen_status open_once(seen_filter_store **out, const char *path,
     return SEEN_OK;
 }
 
-seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
-                                   const seen_store_options *options,
-                                   seen_outcome *outcome, seen_error *error)
+seen_status seen_file_open(seen_file **out, const char *path,
+                           const seen_file_options *options,
+                           seen_outcome *outcome, seen_error *error)
 {
-    static const seen_store_options only_read;
+    static const seen_file_options only_read;
     seen_error_begin(error);
     if (!options) options = &only_read;
     if (!out || !path || !options_ok(options) || !seen_outcome_ok(outcome))
@@ -1016,7 +1007,7 @@ seen_status seen_filter_store_open(seen_filter_store **out, const char *path,
     return seen_error_end(error, status);
 }
 
-seen_status seen_filter_store_close(seen_filter_store *s)
+seen_status seen_file_close(seen_file *s)
 {
     if (!s) return SEEN_OK;
     seen_status status = SEEN_OK;
@@ -1024,10 +1015,10 @@ seen_status seen_filter_store_close(seen_filter_store *s)
         abandon(s);
         return SEEN_OK;
     }
-    if (s->mode != SEEN_STORE_READ && s->failed) {
+    if (s->mode != SEEN_READ && s->failed) {
         errno = EIO;
         status = SEEN_IO;
-    } else if (s->mode != SEEN_STORE_READ) {
+    } else if (s->mode != SEEN_READ) {
         status = checkpoint(s, 0);
         if (status == SEEN_OK) status = seen_journal_remove(s->path);
     }
@@ -1037,7 +1028,7 @@ seen_status seen_filter_store_close(seen_filter_store *s)
     return status;
 }
 
-const seen_filter *seen_filter_store_filter(const seen_filter_store *s)
+const seen_filter *seen_file_filter(const seen_file *s)
 {
     return s->filter;
 }
@@ -1047,18 +1038,18 @@ const seen_filter *seen_filter_store_filter(const seen_filter_store *s)
 /* In a child that was forked: what a writer has in memory is of the time of the
  * fork, or half changed. "Never" could be wrong, "maybe" cannot. A filter that is
  * only read, and knows no time, is the same in all processes: no lock is needed. */
-static void answer_elsewhere(seen_filter_store *s, const seen_key *keys,
-                             size_t n, bool *answers)
+static void answer_elsewhere(seen_file *s, const seen_key *keys, size_t n,
+                             bool *answers)
 {
-    bool still = s->mode == SEEN_STORE_READ && !s->filter->ops->advance;
+    bool still = s->mode == SEEN_READ && !s->filter->ops->advance;
     if (still)
         seen_maybe_many(s->filter, keys, n, answers);
     else
         memset(answers, true, n * sizeof *answers);
 }
 
-void seen_filter_store_maybe_many(seen_filter_store *s, const seen_key *keys,
-                                  size_t n, bool *answers)
+void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
+                          bool *answers)
 {
     if (seen_home_left(&s->home)) {
         answer_elsewhere(s, keys, n, answers);
@@ -1069,7 +1060,7 @@ void seen_filter_store_maybe_many(seen_filter_store *s, const seen_key *keys,
     pthread_mutex_unlock(&s->lock);
 }
 
-static seen_status checkpoint_and_drop(seen_filter_store *s)
+static seen_status checkpoint_and_drop(seen_file *s)
 {
     seen_status status = checkpoint(s, SEEN_NATIVE_JOURNALED);
     if (status == SEEN_OK) status = seen_journal_cut(s->journal);
@@ -1078,14 +1069,14 @@ static seen_status checkpoint_and_drop(seen_filter_store *s)
     return status;
 }
 
-static bool checkpoint_due(const seen_filter_store *s)
+static bool checkpoint_due(const seen_file *s)
 {
     return seen_journal_bytes(s->journal) > JOURNAL_BYTES;
 }
 
 /* Frames are applied in their order. With the lock; SEEN_IO: it will not come
  * to that. */
-static seen_status wait_for_turn(seen_filter_store *s, uint64_t number)
+static seen_status wait_for_turn(seen_file *s, uint64_t number)
 {
     while (s->applied + 1 != number && !s->failed)
         pthread_cond_wait(&s->turn, &s->lock);
@@ -1094,14 +1085,14 @@ static seen_status wait_for_turn(seen_filter_store *s, uint64_t number)
 
 /* With the lock: a checkpoint, which needs all frames to be applied, must come
  * round also where there is always another one on its way. */
-static void let_checkpoint_pass(seen_filter_store *s)
+static void let_checkpoint_pass(seen_file *s)
 {
     while (!s->failed && (s->calling || checkpoint_due(s)))
         pthread_cond_wait(&s->turn, &s->lock);
 }
 
 /* With the lock: this frame is in the filter. */
-static void applied(seen_filter_store *s, uint64_t number)
+static void applied(seen_file *s, uint64_t number)
 {
     s->applied = number;
     if (!s->failed && checkpoint_due(s) &&
@@ -1110,9 +1101,8 @@ static void applied(seen_filter_store *s, uint64_t number)
 }
 
 /* One frame: journal, sync, wait for our turn, apply. */
-static seen_status change(seen_filter_store *s, uint32_t type,
-                          const seen_hash *h, size_t n, uint8_t *bytes,
-                          bool *answers, size_t *done)
+static seen_status change(seen_file *s, uint32_t type, const seen_hash *h,
+                          size_t n, uint8_t *bytes, bool *answers, size_t *done)
 {
     *done = 0;
     put_hashes(s->filter, h, n, bytes);
@@ -1124,7 +1114,7 @@ static seen_status change(seen_filter_store *s, uint32_t type,
     if (status == SEEN_OK)
         status = seen_journal_append(s->journal, type, bytes,
                                      n * hash_size(s->filter), &number);
-    if (status == SEEN_OK && s->mode == SEEN_STORE_DURABLE) {
+    if (status == SEEN_OK && s->mode == SEEN_DURABLE) {
         pthread_mutex_unlock(&s->lock);
         status = seen_journal_commit(s->journal, number);
         pthread_mutex_lock(&s->lock);
@@ -1140,14 +1130,14 @@ static seen_status change(seen_filter_store *s, uint32_t type,
     return status;
 }
 
-static seen_status change_many(seen_filter_store *s, uint32_t type,
+static seen_status change_many(seen_file *s, uint32_t type,
                                const seen_key *keys, size_t n, bool *answers,
                                size_t *done)
 {
     size_t total = 0;
     if (done) *done = 0;
     if (!s || (n && !keys) || seen_home_left(&s->home)) return SEEN_INVALID;
-    if (s->mode == SEEN_STORE_READ) return SEEN_UNSUPPORTED;
+    if (s->mode == SEEN_READ) return SEEN_UNSUPPORTED;
     if (n == 0) return SEEN_OK;
     size_t most = seen_min_size(n, FRAME_KEYS);
     seen_hash *h = seen_alloc_zeroed(&system_memory, most * sizeof *h);
@@ -1168,24 +1158,21 @@ static seen_status change_many(seen_filter_store *s, uint32_t type,
     return status;
 }
 
-seen_status seen_filter_store_add_many(seen_filter_store *s,
-                                       const seen_key *keys, size_t n,
-                                       size_t *added)
+seen_status seen_file_add_many(seen_file *s, const seen_key *keys, size_t n,
+                               size_t *added)
 {
     return change_many(s, FRAME_ADD, keys, n, NULL, added);
 }
 
-seen_status seen_filter_store_visit_many(seen_filter_store *s,
-                                         const seen_key *keys, size_t n,
-                                         bool *before, size_t *visited)
+seen_status seen_file_visit_many(seen_file *s, const seen_key *keys, size_t n,
+                                 bool *before, size_t *visited)
 {
     if (n && !before) return SEEN_INVALID;
     return change_many(s, FRAME_VISIT, keys, n, before, visited);
 }
 
-seen_status seen_filter_store_remove_many(seen_filter_store *s,
-                                          const seen_key *keys, size_t n,
-                                          bool *removed)
+seen_status seen_file_remove_many(seen_file *s, const seen_key *keys, size_t n,
+                                  bool *removed)
 {
     if (!s || (n && !removed)) return SEEN_INVALID;
     if (!s->filter->ops->remove) return SEEN_UNSUPPORTED;
@@ -1193,7 +1180,7 @@ seen_status seen_filter_store_remove_many(seen_filter_store *s,
 }
 
 /* Not synced: the next change takes it along. */
-seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
+seen_status seen_file_advance(seen_file *s, uint64_t now_ms)
 {
     uint8_t time[8];
     uint64_t number;
@@ -1202,7 +1189,7 @@ seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
     seen_put_le64(time, now_ms);
     pthread_mutex_lock(&s->lock);
     seen_status status = SEEN_OK;
-    if (s->mode != SEEN_STORE_READ && now_ms > s->told) {
+    if (s->mode != SEEN_READ && now_ms > s->told) {
         let_checkpoint_pass(s);
         status = SEEN_IO;
         errno = EIO;
@@ -1221,10 +1208,10 @@ seen_status seen_filter_store_advance(seen_filter_store *s, uint64_t now_ms)
     return status;
 }
 
-seen_status seen_filter_store_sync(seen_filter_store *s)
+seen_status seen_file_sync(seen_file *s)
 {
     if (!s || seen_home_left(&s->home)) return SEEN_INVALID;
-    if (s->mode == SEEN_STORE_READ) return SEEN_OK;
+    if (s->mode == SEEN_READ) return SEEN_OK;
     pthread_mutex_lock(&s->lock);
     s->calling++;
     while (!s->failed && s->applied != seen_journal_last(s->journal))
@@ -1242,8 +1229,7 @@ seen_status seen_filter_store_sync(seen_filter_store *s)
 
 /* ---- Look --------------------------------------------------------------- */
 
-static seen_status look(seen_filter_store *s, seen_facts *facts,
-                        seen_error *error)
+static seen_status look(seen_file *s, seen_facts *facts, seen_error *error)
 {
     seen_status status = map_to_read(s, SEEN_MAP_READ, error);
     if (status != SEEN_OK) return status;
@@ -1256,8 +1242,8 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
 {
     seen_error_begin(error);
     if (!path || !facts) return explain(error, SEEN_INVALID);
-    seen_filter_store *s;
-    seen_status status = make_store(&s, path, SEEN_STORE_READ, error);
+    seen_file *s;
+    seen_status status = make_store(&s, path, SEEN_READ, error);
     if (status != SEEN_OK) return status;
     status = look(s, facts, error);
     int before = errno;
@@ -1269,7 +1255,7 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
 /* ---- Verify ------------------------------------------------------------- */
 
 /* Which blocks differ from their checksums, a byte each; the first of them. */
-static uint64_t compare_blocks(const seen_filter_store *s, uint8_t *bad)
+static uint64_t compare_blocks(const seen_file *s, uint8_t *bad)
 {
     uint64_t n = seen_native_blocks(s->header.payload_len), first = n;
     for (uint64_t i = n; i-- > 0;) {
@@ -1279,8 +1265,7 @@ static uint64_t compare_blocks(const seen_filter_store *s, uint8_t *bad)
     return first;
 }
 
-static seen_status bad_block(const seen_filter_store *s, uint64_t i,
-                             seen_error *error)
+static seen_status bad_block(const seen_file *s, uint64_t i, seen_error *error)
 {
     const struct seen_native *h = &s->header;
     uint64_t from = h->payload_offset + i * SEEN_BLOCK_SIZE;
@@ -1291,7 +1276,7 @@ static seen_status bad_block(const seen_filter_store *s, uint64_t i,
                      i, seen_native_blocks(h->payload_len), from, end - 1);
 }
 
-static seen_status check_table(const seen_filter_store *s, seen_error *error)
+static seen_status check_table(const seen_file *s, seen_error *error)
 {
     const struct seen_native *h = &s->header;
     uint64_t len = 4 * seen_native_blocks(h->payload_len);
@@ -1308,7 +1293,7 @@ static seen_status check_table(const seen_filter_store *s, seen_error *error)
  * is ahead of the last checkpoint, and only there. The journal is read after
  * the blocks: it knows of every bit that they can have.
  */
-static seen_status judge_blocks(seen_filter_store *s, const uint8_t *bad,
+static seen_status judge_blocks(seen_file *s, const uint8_t *bad,
                                 bool journaled, seen_error *error)
 {
     uint64_t n = seen_native_blocks(s->header.payload_len);
@@ -1326,8 +1311,7 @@ static seen_status judge_blocks(seen_filter_store *s, const uint8_t *bad,
     return SEEN_OK;
 }
 
-static seen_status verify_once(seen_filter_store *s, bool *settled,
-                               seen_error *error)
+static seen_status verify_once(seen_file *s, bool *settled, seen_error *error)
 {
     *settled = true;
     seen_status status = map_to_read(s, SEEN_MAP_PRIVATE, error);
@@ -1363,8 +1347,8 @@ seen_status seen_file_verify(const char *path, seen_outcome *outcome,
 {
     seen_error_begin(error);
     if (!path || !seen_outcome_ok(outcome)) return explain(error, SEEN_INVALID);
-    seen_filter_store *s;
-    seen_status status = make_store(&s, path, SEEN_STORE_READ, error);
+    seen_file *s;
+    seen_status status = make_store(&s, path, SEEN_READ, error);
     if (status != SEEN_OK) return status;
     bool settled = false;
     for (int i = 0; i < ATTEMPTS && !settled; i++) {

@@ -49,7 +49,7 @@
 
 #include "store/journal.h"
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -474,7 +474,7 @@ static seen_status begin_segment(seen_journal *j)
     uint8_t header[SEGMENT] = {0}, salt[16];
     char name[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM + sizeof NEW];
     if (!name_segment(name, j->path, j->last + 1)) return SEEN_IO;
-    if (seen_random_key(salt) != SEEN_OK) return SEEN_IO;
+    if (seen_random_secret(salt) != SEEN_OK) return SEEN_IO;
     snprintf(beside, sizeof beside, "%s" NEW, name);
     memcpy(header, magic, sizeof magic);
     seen_put_le32(header + 8, VERSION);

@@ -2,7 +2,7 @@
 #ifndef SEEN_OUTCOME_H
 #define SEEN_OUTCOME_H
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "base/out.h"
 

@@ -2,14 +2,14 @@
  * random.c - secrets from the kernel, or none at all. A clock is no substitute:
  * whoever can guess the second can guess the key.
  */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "store/os.h"
 
 #include <errno.h>
 #include <string.h>
 
-seen_status seen_random_key(uint8_t key[16])
+seen_status seen_random_secret(uint8_t key[16])
 {
     uint8_t fresh[16];
     size_t have = 0;

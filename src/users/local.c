@@ -444,7 +444,7 @@ static bool get_change(const uint8_t *p, size_t len, seen_key *user, size_t *n)
     if (p[0] < SEEN_CHANGE_MARK || p[0] > SEEN_CHANGE_FORGET_USER) return false;
     *user = (seen_key){p + CHANGE, seen_get_le16(p + 2)};
     *n = seen_get_le32(p + 4);
-    return user->len > 0 && user->len <= SEEN_USER_MOST && *n <= MOST_HASHES &&
+    return user->len > 0 && user->len <= SEEN_USER_MAX && *n <= MOST_HASHES &&
            change_size(user->len, *n) <= len;
 }
 
@@ -722,7 +722,7 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
             end++;
         do_shard(e, jobs + i, end - i);
     }
-    if (e->sequence && l->options.mode == SEEN_STORE_DURABLE) {
+    if (e->sequence && l->options.mode == SEEN_DURABLE) {
         status = seen_journal_commit(l->journal, e->sequence);
         if (status != SEEN_OK)
             seen_local_fail(l, status, "sync the journal", "");

@@ -117,7 +117,7 @@ struct seen_local {
                                      written in */
     struct seen_meta meta;
     uint64_t ticks; /* when meta.clock was last looked at; 0: never */
-    uint8_t swept[SEEN_USER_MOST]; /* how far old users were looked for */
+    uint8_t swept[SEEN_USER_MAX]; /* how far old users were looked for */
     size_t swept_len;
 
     pthread_mutex_t gate; /* the thread, and those who wait for it */

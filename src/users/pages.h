@@ -2,7 +2,7 @@
 #ifndef SEEN_PAGES_H
 #define SEEN_PAGES_H
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 /* SEEN_CORRUPT: data.mdb was cut short, and reading it through a map would be
  * SIGBUS; or what leads to its pages is damaged. A writer may be at work. */

@@ -250,7 +250,7 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "its journal was dropped meanwhile");
     *last = out.last;
-    if (l->options.mode == SEEN_STORE_READ) l->journaled = d.bytes;
+    if (l->options.mode == SEEN_READ) l->journaled = d.bytes;
     l->due = out.frames > 0; /* not to be replayed again */
     l->outcome.recovered = l->meta.journaled;
     l->outcome.recovered_frames = out.frames;
@@ -398,13 +398,13 @@ static seen_status found_store(struct seen_local *l,
                          "a journal is there, but data.mdb is missing or new");
     if (seen_journal_remove(l->journal_path) != SEEN_OK)
         return seen_fail_io(error, NULL, "remove an empty journal");
-    if (seen_random_key(id) != SEEN_OK)
+    if (seen_random_secret(id) != SEEN_OK)
         return seen_fail_io(error, NULL, "random");
     l->meta.id = seen_get_le64(id) | 1;
     l->meta.policy = seen_policy_filled(o->policy);
     if (o->secret)
         memcpy(l->meta.secret, o->secret, sizeof l->meta.secret);
-    else if (seen_random_key(l->meta.secret) != SEEN_OK)
+    else if (seen_random_secret(l->meta.secret) != SEEN_OK)
         return seen_fail_io(error, NULL, "random");
     seen_status status = write_meta(l, &l->meta, error);
     if (status == SEEN_OK) l->outcome.created = true;
@@ -689,11 +689,10 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
     if (status == SEEN_OK) l->journal_path = joined(l->dir, "seen");
     if (status == SEEN_OK && !l->journal_path) status = SEEN_NOMEM;
     if (status == SEEN_OK) {
-        status = options->mode == SEEN_STORE_READ
-                     ? open_to_read(l, options, error)
-                     : open_to_write(l, options, error);
+        status = options->mode == SEEN_READ ? open_to_read(l, options, error)
+                                            : open_to_write(l, options, error);
     }
-    if (status == SEEN_OK && options->mode != SEEN_STORE_READ && !threadless &&
+    if (status == SEEN_OK && options->mode != SEEN_READ && !threadless &&
         !seen_checkpoint_start(l))
         status = SEEN_NOMEM;
     l->head.holds = seen_policy_holds(&l->meta.policy);
@@ -734,7 +733,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
     l->meta.policy = seen_policy_filled(options->policy);
     if (options->secret) {
         memcpy(l->meta.secret, options->secret, sizeof l->meta.secret);
-    } else if (seen_random_key(l->meta.secret) != SEEN_OK) {
+    } else if (seen_random_secret(l->meta.secret) != SEEN_OK) {
         destroy(l);
         return seen_fail_io(error, NULL, "random");
     }

@@ -666,7 +666,7 @@ view_each(void *view, const seen_key *after,
     seen_status status = SEEN_OK;
     while (!rc) {
         seen_key user = {key.mv_data, key.mv_size};
-        if (user.len == 0 || user.len > SEEN_USER_MOST) status = SEEN_CORRUPT;
+        if (user.len == 0 || user.len > SEEN_USER_MAX) status = SEEN_CORRUPT;
         if (status != SEEN_OK) break; /* a page is damaged */
         if (!each(ctx, user, checked(user, &value))) break;
         rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);

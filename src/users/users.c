@@ -43,11 +43,10 @@ static const char *options_problem(const seen_users_options *o)
 {
     for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
         if (o->reserved[i]) return "reserved options are zero";
-    if (o->mode > SEEN_STORE_DURABLE) return "no such mode";
-    if (o->create && o->mode == SEEN_STORE_READ)
+    if (o->mode > SEEN_DURABLE) return "no such mode";
+    if (o->create && o->mode == SEEN_READ)
         return "create requires a writable mode";
-    if (o->tail && o->mode != SEEN_STORE_READ)
-        return "tail requires SEEN_STORE_READ";
+    if (o->tail && o->mode != SEEN_READ) return "tail requires SEEN_READ";
     return o->policy ? seen_policy_problem(o->policy) : NULL;
 }
 
@@ -75,7 +74,7 @@ seen_status seen_users_open_kind(seen_users **u,
         status = kind->open(u, rest, options, &did, error);
     } while (status == SEEN_BUSY && seen_io_wait(&began, options->wait_ms));
     if (status == SEEN_OK) {
-        (*u)->writable = options->mode != SEEN_STORE_READ;
+        (*u)->writable = options->mode != SEEN_READ;
         if (!(*u)->copied) seen_home_settle(&(*u)->home);
         snprintf((*u)->too_many, sizeof(*u)->too_many,
                  "a take of more than %llu items, which is all that the policy "
@@ -131,7 +130,7 @@ static const struct seen_users_ops *store_of(seen_users *u)
 
 static bool is_user(seen_key user)
 {
-    return user.data && user.len > 0 && user.len <= SEEN_USER_MOST;
+    return user.data && user.len > 0 && user.len <= SEEN_USER_MAX;
 }
 
 static bool is_request(seen_key user, const seen_key *items, size_t n)

@@ -7,7 +7,7 @@
  * a failure: a status and a sentence, nothing leaked, and on the disk, before
  * and after a loss of power, a file that has every key that was acknowledged.
  */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/sim_os.h"
@@ -22,7 +22,7 @@
 
 static struct {
     const seen_spec *spec;
-    seen_store_mode mode;
+    seen_mode mode;
     uint64_t acked; /* keys 0 .. acked-1 are to stay */
     uint64_t added; /* keys 0 .. added-1 went in without an error */
     bool made;
@@ -37,45 +37,43 @@ static bool went_wrong(seen_status status)
     return status != SEEN_OK;
 }
 
-static void add(seen_filter_store *s, uint64_t *next)
+static void add(seen_file *s, uint64_t *next)
 {
     struct test_batch b = test_batch_new(*next, BATCH);
-    seen_status status = seen_filter_store_add_many(s, b.keys, BATCH, NULL);
+    seen_status status = seen_file_add_many(s, b.keys, BATCH, NULL);
     if (!went_wrong(status) && run.added == *next) run.added = *next + BATCH;
-    if (run.mode == SEEN_STORE_DURABLE) run.acked = run.added;
+    if (run.mode == SEEN_DURABLE) run.acked = run.added;
     *next += BATCH;
     test_batch_free(&b);
 }
 
 static void change_file(uint64_t *next)
 {
-    seen_filter_store *s;
-    seen_store_options o = {.mode = run.mode, .create = run.spec};
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
-                                          &run.error))) {
+    seen_file *s;
+    seen_file_options o = {.mode = run.mode, .create = run.spec};
+    if (went_wrong(
+            seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error))) {
         assert_string_not_equal(run.error.text, "");
         return;
     }
     run.made = true;
     add(s, next);
     add(s, next);
-    if (!went_wrong(seen_filter_store_sync(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_sync(s))) run.acked = run.added;
     add(s, next);
-    if (!went_wrong(seen_filter_store_close(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_close(s))) run.acked = run.added;
 }
 
 /* Load, merge with itself, save over the file. */
 static void rewrite_file(void)
 {
-    seen_filter_store *s;
+    seen_file *s;
     seen_filter *copy;
-    seen_store_options o = {.mode = SEEN_STORE_READ};
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
-                                          &run.error)))
+    seen_file_options o = {.mode = SEEN_READ};
+    if (went_wrong(seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error)))
         return;
-    assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
-                     SEEN_OK);
-    seen_filter_store_close(s);
+    assert_int_equal(seen_copy(&copy, seen_file_filter(s), NULL), SEEN_OK);
+    seen_file_close(s);
     if (went_wrong(
             seen_file_save(FILE_NAME, copy, 0, &run.outcome, &run.error)))
         assert_string_not_equal(run.error.text, "");
@@ -93,23 +91,21 @@ static void script(void)
 
 static void check_file(struct sim *disk, const char *when)
 {
-    seen_filter_store *s;
+    seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_store_options modes[] = {{.mode = SEEN_STORE_READ},
-                                  {.mode = SEEN_STORE_DURABLE}};
+    seen_file_options modes[] = {{.mode = SEEN_READ}, {.mode = SEEN_DURABLE}};
     for (int i = 0; i < 2; i++) {
         seen_status status =
-            seen_filter_store_open(&s, FILE_NAME, &modes[i], &outcome, &error);
+            seen_file_open(&s, FILE_NAME, &modes[i], &outcome, &error);
         if (status == SEEN_ABSENT && run.acked == 0) return;
         if (status != SEEN_OK)
             fail_msg("%s: %s: %s", when, seen_strerror(status), error.text);
-        uint64_t there =
-            test_count_maybe(seen_filter_store_filter(s), 0, run.acked);
+        uint64_t there = test_count_maybe(seen_file_filter(s), 0, run.acked);
         if (there != run.acked)
             fail_msg("%s: %llu of %llu keys", when, (unsigned long long)there,
                      (unsigned long long)run.acked);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
     }
     if (seen_file_verify(FILE_NAME, &outcome, &error) != SEEN_OK)
         fail_msg("%s: verify: %s", when, error.text);
@@ -174,7 +170,7 @@ static void every_call_fails_once_and_for_good(void **state)
     static const int errors[] = {EIO, ENOSPC, EINTR, 0 /* short */};
     uint64_t faults = 0;
     for (size_t i = 0; i < SPECS; i++)
-        for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++)
+        for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++)
             for (size_t e = 0; e < 4; e++)
                 for (int persistent = 0; persistent < 2; persistent++) {
                     if (persistent && errors[e] != EIO && errors[e] != ENOSPC)
@@ -195,12 +191,12 @@ static void every_call_fails_once_and_for_good(void **state)
 /* What was not acknowledged when the file is closed is added again. */
 static void any_life(struct test_rng *r)
 {
-    seen_filter_store *s;
-    run.mode = test_below(r, 2) ? SEEN_STORE_WRITE : SEEN_STORE_DURABLE;
-    seen_store_options o = {.mode = run.mode, .create = run.spec};
+    seen_file *s;
+    run.mode = test_below(r, 2) ? SEEN_WRITE : SEEN_DURABLE;
+    seen_file_options o = {.mode = run.mode, .create = run.spec};
     run.added = run.acked;
-    if (went_wrong(seen_filter_store_open(&s, FILE_NAME, &o, &run.outcome,
-                                          &run.error))) {
+    if (went_wrong(
+            seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error))) {
         assert_string_not_equal(run.error.text, "");
         return;
     }
@@ -208,14 +204,14 @@ static void any_life(struct test_rng *r)
     bool good = true;
     for (uint64_t steps = test_below(r, 6); good && steps > 0; steps--)
         if (test_below(r, 3) == 0) {
-            good = !went_wrong(seen_filter_store_sync(s));
+            good = !went_wrong(seen_file_sync(s));
             if (good) run.acked = run.added;
         } else {
             uint64_t next = run.added;
             add(s, &next);
             good = run.added == next;
         }
-    if (!went_wrong(seen_filter_store_close(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_close(s))) run.acked = run.added;
 }
 
 static uint64_t any_run(struct test_rng *r)

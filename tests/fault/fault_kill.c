@@ -7,7 +7,7 @@
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -42,27 +42,26 @@ static const seen_spec specs[] = {
 
 #define SPECS (sizeof specs / sizeof *specs)
 
-static void work(const seen_spec *spec, seen_store_mode mode)
+static void work(const seen_spec *spec, seen_mode mode)
 {
-    seen_filter_store *s;
-    seen_store_options o = {.mode = mode, .create = spec};
+    seen_file *s;
+    seen_file_options o = {.mode = mode, .create = spec};
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK) {
+    if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK) {
         fprintf(stderr, "%s\n", error.text);
         _exit(1);
     }
     for (int i = 0;; i++) {
         struct test_batch b = test_batch_new(shared->acked, BATCH);
-        if (seen_filter_store_add_many(s, b.keys, BATCH, NULL) != SEEN_OK)
-            _exit(2);
+        if (seen_file_add_many(s, b.keys, BATCH, NULL) != SEEN_OK) _exit(2);
         test_batch_free(&b);
         shared->acked += BATCH;
         shared->ready = true;
-        if (i % 17 == 16 && seen_filter_store_sync(s) != SEEN_OK) _exit(3);
+        if (i % 17 == 16 && seen_file_sync(s) != SEEN_OK) _exit(3);
         if (i == 400) break;
     }
-    if (seen_filter_store_close(s) != SEEN_OK) _exit(4);
+    if (seen_file_close(s) != SEEN_OK) _exit(4);
     shared->done = true;
     for (;;)
         pause();
@@ -76,16 +75,15 @@ static void sleep_us(uint64_t us)
 
 static void check(void)
 {
-    seen_filter_store *s;
+    seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_store_options o = {.mode = SEEN_STORE_READ};
-    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+    seen_file_options o = {.mode = SEEN_READ};
+    if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);
-    assert_int_equal(
-        test_count_maybe(seen_filter_store_filter(s), 0, shared->acked),
-        shared->acked);
-    seen_filter_store_close(s);
+    assert_int_equal(test_count_maybe(seen_file_filter(s), 0, shared->acked),
+                     shared->acked);
+    seen_file_close(s);
     if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
         fail_msg("verify: %s", error.text);
 }
@@ -105,8 +103,7 @@ static void nothing_acknowledged_is_lost(void **state)
         shared->ready = shared->done = false;
         pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0)
-            work(spec, round % 2 ? SEEN_STORE_DURABLE : SEEN_STORE_WRITE);
+        if (child == 0) work(spec, round % 2 ? SEEN_DURABLE : SEEN_WRITE);
         int how = 0;
         while (!shared->ready && waitpid(child, &how, WNOHANG) == 0)
             sleep_us(200);

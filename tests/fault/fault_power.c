@@ -8,7 +8,7 @@
  * removal was acknowledged may be back, nothing torn may be accepted, and the file
  * must go on working.
  */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/sim_os.h"
@@ -24,7 +24,7 @@ static struct {
     struct sim *disk;
     struct test_rng rng;
     const seen_spec *spec;
-    seen_store_mode mode;
+    seen_mode mode;
     uint64_t draws; /* states to draw at each call */
 
     bool made;      /* the file has been created, as far as anybody was told */
@@ -124,35 +124,32 @@ static void use_what_is_left(void)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *s = NULL;
-    seen_store_options read = {.mode = SEEN_STORE_READ},
-                       write = {.mode = test_below(&run.rng, 2)
-                                            ? SEEN_STORE_DURABLE
-                                            : SEEN_STORE_WRITE};
-    seen_status status =
-        seen_filter_store_open(&s, FILE_NAME, &read, &outcome, &error);
+    seen_file *s = NULL;
+    seen_file_options read = {.mode = SEEN_READ},
+                      write = {.mode = test_below(&run.rng, 2) ? SEEN_DURABLE
+                                                               : SEEN_WRITE};
+    seen_status status = seen_file_open(&s, FILE_NAME, &read, &outcome, &error);
     if (status == SEEN_ABSENT && !run.made) return;
     explain(status, &error);
-    assert_as_acknowledged(seen_filter_store_filter(s));
-    seen_filter_store_close(s);
+    assert_as_acknowledged(seen_file_filter(s));
+    seen_file_close(s);
     explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
 
-    explain(seen_filter_store_open(&s, FILE_NAME, &write, &outcome, &error), &error);
+    explain(seen_file_open(&s, FILE_NAME, &write, &outcome, &error), &error);
     run.recovered += outcome.recovered_keys;
     run.torn += outcome.torn_bytes > 0;
-    assert_as_acknowledged(seen_filter_store_filter(s));
+    assert_as_acknowledged(seen_file_filter(s));
     struct test_batch b = keys(TEST_STRANGERS, BATCH);
     run.added += BATCH;
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, BATCH, NULL),
-                     SEEN_OK);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-    explain(seen_filter_store_open(&s, FILE_NAME, &read, &outcome, &error), &error);
+    assert_int_equal(seen_file_add_many(s, b.keys, BATCH, NULL), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
+    explain(seen_file_open(&s, FILE_NAME, &read, &outcome, &error), &error);
     assert_false(outcome.recovered);
-    assert_as_acknowledged(seen_filter_store_filter(s));
-    seen_maybe_many(seen_filter_store_filter(s), b.keys, BATCH, b.answers);
+    assert_as_acknowledged(seen_file_filter(s));
+    seen_maybe_many(seen_file_filter(s), b.keys, BATCH, b.answers);
     for (size_t i = 0; i < BATCH; i++)
         assert_true(b.answers[i]);
-    seen_filter_store_close(s);
+    seen_file_close(s);
     test_batch_free(&b);
     explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
     run.added -= BATCH; /* the disk that has them is thrown away */
@@ -175,26 +172,25 @@ static void cut_power(void *ctx, const char *call)
 }
 
 /* Durable: acknowledged when the call returns. Otherwise: after a sync. */
-static void add(seen_filter_store *s, uint64_t n)
+static void add(seen_file *s, uint64_t n)
 {
     struct test_batch b = keys(run.begun, n);
     run.begun += n;
     if (run.spec->kind == SEEN_WINDOW) /* nothing leaves: all must be there */
-        assert_int_equal(seen_filter_store_advance(s, run.begun), SEEN_OK);
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, NULL), SEEN_OK);
-    if (run.mode == SEEN_STORE_DURABLE) run.acked = run.begun;
+        assert_int_equal(seen_file_advance(s, run.begun), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, b.keys, n, NULL), SEEN_OK);
+    if (run.mode == SEEN_DURABLE) run.acked = run.begun;
     test_batch_free(&b);
 }
 
-static void take_away(seen_filter_store *s, uint64_t n)
+static void take_away(seen_file *s, uint64_t n)
 {
     struct test_batch b = keys(run.gone, n);
     run.gone += n;
-    assert_int_equal(seen_filter_store_remove_many(s, b.keys, b.n, b.answers),
-                     SEEN_OK);
+    assert_int_equal(seen_file_remove_many(s, b.keys, b.n, b.answers), SEEN_OK);
     for (size_t i = 0; i < b.n; i++)
         assert_true(b.answers[i]);
-    if (run.mode == SEEN_STORE_DURABLE) run.removed = run.gone;
+    if (run.mode == SEEN_DURABLE) run.removed = run.gone;
     test_batch_free(&b);
 }
 
@@ -205,20 +201,20 @@ static void acknowledge(void)
     run.removed = run.gone;
 }
 
-static void sync(seen_filter_store *s)
+static void sync(seen_file *s)
 {
-    assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+    assert_int_equal(seen_file_sync(s), SEEN_OK);
     acknowledge();
 }
 
 static void live(void)
 {
-    seen_store_options o = {.mode = run.mode, .create = run.spec};
+    seen_file_options o = {.mode = run.mode, .create = run.spec};
     for (int life = 0; life < 3; life++) {
-        seen_filter_store *s;
+        seen_file *s;
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        explain(seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error), &error);
+        explain(seen_file_open(&s, FILE_NAME, &o, &outcome, &error), &error);
         run.made = true;
         add(s, BATCH);
         add(s, 1);
@@ -228,13 +224,13 @@ static void live(void)
         if (life == 1) sync(s);
         add(s, 7);
         if (removes()) take_away(s, 5);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         acknowledge();
     }
 }
 
-static void run_with(const seen_spec *spec, seen_store_mode mode,
-                     uint64_t draws, uint64_t seed)
+static void run_with(const seen_spec *spec, seen_mode mode, uint64_t draws,
+                     uint64_t seed)
 {
     run.disk = sim_new(seed);
     run.rng = test_rng(seed);
@@ -275,8 +271,7 @@ static void no_power_cut_loses_anything(void **state)
     uint64_t wanted = 2000 * test_scale();
     for (uint64_t seed = test_seed(); run.states < wanted; seed++)
         for (size_t i = 0; i < SPECS; i++)
-            for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE;
-                 mode++)
+            for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++)
                 run_with(&specs[i], mode, 2, seed);
     test_tried(run.states, "states");
     print_message("%llu of them twice; %llu keys recovered, %llu torn tails\n",

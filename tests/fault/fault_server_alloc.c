@@ -58,7 +58,7 @@ static seen_status open_users(seen_users **u)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    seen_users_options o = {.mode = SEEN_WRITE};
     return seen_remote_users(u, run.where, &o, &outcome, &error);
 }
 

@@ -171,7 +171,7 @@ static seen_status use_users(const char *where, struct server *s)
     uint64_t number = 7;
     seen_key key = {&number, sizeof number}, user = {"ann", 3};
     bool seen = false;
-    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    seen_users_options o = {.mode = SEEN_WRITE};
     seen_status status = seen_remote_users(&u, where, &o, &outcome, &error);
     if (status != SEEN_OK) {
         assert_null(u);

@@ -47,12 +47,12 @@ static bool went_wrong(seen_status status)
     return status != SEEN_OK;
 }
 
-static seen_status open_users(seen_users **u, seen_store_mode mode,
+static seen_status open_users(seen_users **u, seen_mode mode,
                               const seen_policy *policy)
 {
     seen_users_options o = {.mode = mode,
-                            .create = mode != SEEN_STORE_READ,
-                            .tail = mode == SEEN_STORE_READ,
+                            .create = mode != SEEN_READ,
+                            .tail = mode == SEEN_READ,
                             .policy = policy,
                             .secret = test_secret,
                             .checkpoint_bytes = 3000,
@@ -62,7 +62,7 @@ static seen_status open_users(seen_users **u, seen_store_mode mode,
     if (!run.lasts) return seen_users_open(u, "mem:", &o, &outcome, &error);
     seen_status status = seen_local_open(u, run.dir, &seen_shelf_lmdb, true, &o,
                                          &outcome, &error);
-    if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
+    if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
 
@@ -109,8 +109,7 @@ static void one_life(unsigned policy)
     run.model.policy_before = run.model.policy;
     run.model.policy = policy;
     around(true);
-    seen_status status =
-        open_users(&u, SEEN_STORE_DURABLE, &model_policies[policy]);
+    seen_status status = open_users(&u, SEEN_DURABLE, &model_policies[policy]);
     around(false);
     if (went_wrong(status)) return;
     run.made = true;
@@ -148,9 +147,8 @@ static void check_store(void)
     seen_users *u;
     if (!run.made || !run.lasts) return;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(
-            open_users(&u, i ? SEEN_STORE_DURABLE : SEEN_STORE_READ, NULL),
-            SEEN_OK);
+        assert_int_equal(open_users(&u, i ? SEEN_DURABLE : SEEN_READ, NULL),
+                         SEEN_OK);
         model_check(&run.model, u, i);
         if (i) assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
         assert_int_equal(seen_users_close(u), SEEN_OK);

@@ -57,13 +57,13 @@ static bool is_call(const char *name)
 
 /* ---- The script --------------------------------------------------------- */
 
-static seen_status open_users(seen_users **u, const char *dir,
-                              seen_store_mode mode, const seen_policy *policy,
-                              seen_outcome *outcome, seen_error *error)
+static seen_status open_users(seen_users **u, const char *dir, seen_mode mode,
+                              const seen_policy *policy, seen_outcome *outcome,
+                              seen_error *error)
 {
     seen_users_options o = {.mode = mode,
-                            .create = mode != SEEN_STORE_READ,
-                            .tail = mode == SEEN_STORE_READ,
+                            .create = mode != SEEN_READ,
+                            .tail = mode == SEEN_READ,
                             .policy = policy,
                             .secret = test_secret,
                             .checkpoint_bytes = 3000,
@@ -71,7 +71,7 @@ static seen_status open_users(seen_users **u, const char *dir,
     *error = (seen_error){0};
     seen_status status =
         seen_local_open(u, dir, run.shelf, true, &o, outcome, error);
-    if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
+    if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
 
@@ -115,7 +115,7 @@ static void one_life(unsigned policy, bool copies)
     seen_error error = {0};
     run.model.policy_before = run.model.policy;
     run.model.policy = policy;
-    if (went_wrong(open_users(&u, run.dir, SEEN_STORE_DURABLE,
+    if (went_wrong(open_users(&u, run.dir, SEEN_DURABLE,
                               &model_policies[policy], &outcome, &error))) {
         assert_string_not_equal(error.text, "");
         return;
@@ -149,8 +149,7 @@ static void check_store(const char *dir)
     seen_users *u;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_store_mode modes[] = {SEEN_STORE_READ, SEEN_STORE_DURABLE,
-                               SEEN_STORE_READ};
+    seen_mode modes[] = {SEEN_READ, SEEN_DURABLE, SEEN_READ};
     for (size_t i = 0; i < 3; i++) {
         seen_status status =
             open_users(&u, dir, modes[i], NULL, &outcome, &error);
@@ -304,8 +303,8 @@ static void crash(int steps)
         seen_users *u;
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        if (open_users(&u, run.dir, SEEN_STORE_DURABLE, &model_policies[0],
-                       &outcome, &error) != SEEN_OK)
+        if (open_users(&u, run.dir, SEEN_DURABLE, &model_policies[0], &outcome,
+                       &error) != SEEN_OK)
             _exit(1);
         for (int i = 0; i < steps; i++)
             if (model_mark(&run.model, u, (size_t)i % MODEL_USERS) != SEEN_OK)
@@ -335,7 +334,7 @@ static bool one_fault_after(int steps, uint64_t n, int number)
     crash(steps < 0 ? 0 : steps); /* of a store that is new */
     arm(n, number, false);
     seen_status status =
-        open_users(&u, run.dir, SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        open_users(&u, run.dir, SEEN_DURABLE, NULL, &outcome, &error);
     if (went_wrong(status))
         assert_string_not_equal(error.text, "");
     else

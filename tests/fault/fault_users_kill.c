@@ -113,7 +113,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void live(seen_store_mode mode)
+static void live(seen_mode mode)
 {
     seen_users_options o = {.mode = mode,
                             .create = true,
@@ -223,7 +223,7 @@ static void back_up(void)
     seen_status status = seen_users_backup(u, copy, &error);
     if (status != SEEN_OK) fail_msg("backup: %s", error.text);
     seen_users_close(u);
-    u = open_users(copy, (seen_users_options){.mode = SEEN_STORE_DURABLE});
+    u = open_users(copy, (seen_users_options){.mode = SEEN_DURABLE});
     assert_marked(u, &a);
     assert_int_equal(seen_users_close(u), SEEN_OK);
     u = open_users(copy, (seen_users_options){0});
@@ -270,7 +270,7 @@ static void nothing_acknowledged_is_lost_or_repeated(void **state)
         shared->ready = false;
         pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0) live(round % 2 ? SEEN_STORE_DURABLE : SEEN_STORE_WRITE);
+        if (child == 0) live(round % 2 ? SEEN_DURABLE : SEEN_WRITE);
         int how = 0;
         while (!shared->ready && waitpid(child, &how, WNOHANG) == 0)
             sleep_us(200);

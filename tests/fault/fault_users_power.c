@@ -51,7 +51,7 @@ static void enter(const struct world *w)
 }
 
 /* Small limits: a checkpoint every few changes. */
-static seen_status open_users(seen_users **u, seen_store_mode mode, bool tail,
+static seen_status open_users(seen_users **u, seen_mode mode, bool tail,
                               bool create, const seen_policy *policy,
                               seen_outcome *outcome, seen_error *error)
 {
@@ -65,7 +65,7 @@ static seen_status open_users(seen_users **u, seen_store_mode mode, bool tail,
     *error = (seen_error){0};
     seen_status status =
         seen_local_open(u, DIR, &sim_shelf_ops, true, &o, outcome, error);
-    if (status == SEEN_OK) (*u)->writable = mode != SEEN_STORE_READ;
+    if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
 
@@ -103,7 +103,7 @@ static void use_what_is_left(struct world *w)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     seen_status status =
-        open_users(&u, SEEN_STORE_READ, true, false, NULL, &outcome, &error);
+        open_users(&u, SEEN_READ, true, false, NULL, &outcome, &error);
     bool unmade = !w->made && status == SEEN_ABSENT;
     if (!unmade) {
         explain(status, &error);
@@ -112,7 +112,7 @@ static void use_what_is_left(struct world *w)
     }
 
     /* One that was never finished can be made, whatever was left of it. */
-    status = open_users(&u, SEEN_STORE_DURABLE, false, unmade,
+    status = open_users(&u, SEEN_DURABLE, false, unmade,
                         unmade ? &model_policies[w->model.policy] : NULL,
                         &outcome, &error);
     explain(status, &error);
@@ -131,8 +131,8 @@ static void use_what_is_left(struct world *w)
     assert_int_equal(seen_users_close(u), SEEN_OK);
     model_settled(&w->model);
 
-    explain(
-        open_users(&u, SEEN_STORE_READ, false, false, NULL, &outcome, &error), &error);
+    explain(open_users(&u, SEEN_READ, false, false, NULL, &outcome, &error),
+            &error);
     model_check(&w->model, u, true);
     seen_users_close(u);
 }
@@ -200,15 +200,15 @@ static void one_life(int life)
     seen_error error = {0};
     struct users_model *m = &run.w.model;
     const seen_policy *policy = NULL;
-    seen_store_mode mode =
-        run.w.model.durable ? SEEN_STORE_DURABLE : SEEN_STORE_WRITE;
+    seen_mode mode = run.w.model.durable ? SEEN_DURABLE : SEEN_WRITE;
     if (life != 1) {
         m->policy = life / 2 % 2; /* the other one, from the third life on */
         policy = &model_policies[m->policy];
         if (!run.w.made) m->policy_before = m->policy;
     }
     seen_users *u;
-    explain(open_users(&u, mode, false, true, policy, &outcome, &error), &error);
+    explain(open_users(&u, mode, false, true, policy, &outcome, &error),
+            &error);
     run.users = u;
     run.w.made = true;
     model_settled(m); /* it was replayed, and is on disk */
@@ -280,8 +280,9 @@ static void reopen(bool close)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     if (close) assert_int_equal(seen_users_close(run.users), SEEN_OK);
-    explain(open_users(&run.users, SEEN_STORE_DURABLE, false, true,
-                       close ? NULL : &model_policies[0], &outcome, &error), &error);
+    explain(open_users(&run.users, SEEN_DURABLE, false, true,
+                       close ? NULL : &model_policies[0], &outcome, &error),
+            &error);
 }
 
 static void meet(void *ctx, const char *call)
@@ -317,8 +318,8 @@ static bool one_meeting(uint64_t seed)
     run.w.model.durable = false; /* what comes may be seen or not */
     meeting.calls = 0;
     sim_on_call(run.w.disk, meet, NULL);
-    explain(open_users(&reader, SEEN_STORE_READ, true, false, NULL, &outcome,
-                       &error), &error);
+    explain(open_users(&reader, SEEN_READ, true, false, NULL, &outcome, &error),
+            &error);
     sim_on_call(run.w.disk, NULL, NULL);
     model_check(&run.w.model, reader, false);
     seen_users_close(reader);
@@ -393,8 +394,9 @@ static void a_life_with(seen_users *reader, size_t known[MODEL_USERS],
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    explain(open_users(&run.users, SEEN_STORE_DURABLE, false, true,
-                       &model_policies[0], &outcome, &error), &error);
+    explain(open_users(&run.users, SEEN_DURABLE, false, true,
+                       &model_policies[0], &outcome, &error),
+            &error);
     for (unsigned i = 0; i < 12; i++) {
         size_t user = test_below(r, MODEL_USERS);
         if (reader && test_below(r, 3) == 0) look_again(reader, known);
@@ -425,8 +427,9 @@ static void one_long_reader(uint64_t seed)
     sim_mkdir(run.w.disk, "/d");
     enter(&run.w);
     a_life_with(NULL, NULL, &r);
-    explain(open_users(&reader, SEEN_STORE_READ, false, false, NULL, &outcome,
-                       &error), &error);
+    explain(
+        open_users(&reader, SEEN_READ, false, false, NULL, &outcome, &error),
+        &error);
     look_again(reader, known);
     for (int life = 0; life < 5; life++)
         a_life_with(reader, known, &r);

@@ -132,8 +132,7 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     uint8_t record[512];
     size_t taken, len;
     bool known, answers[3];
-    seen_users_options o = {.mode =
-                                call & 1 ? SEEN_STORE_WRITE : SEEN_STORE_READ};
+    seen_users_options o = {.mode = call & 1 ? SEEN_WRITE : SEEN_READ};
     seen_status status = seen_remote_users(&u, url, &o, &outcome, &error);
     must(status == SEEN_OK ? u != NULL : !u && error.text[0]);
     if (!u) return;

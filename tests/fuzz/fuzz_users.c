@@ -248,7 +248,7 @@ each(void *view, const seen_key *after,
 static seen_status put(void *shelf, seen_key user, seen_record record)
 {
     (void)shelf;
-    must(user.len > 0 && user.len <= SEEN_USER_MOST);
+    must(user.len > 0 && user.len <= SEEN_USER_MAX);
     seen_record before = {disk.record, disk.record_len};
     if (record.len && seen_exposure_validate(before) == SEEN_OK)
         must(seen_exposure_validate(record) == SEEN_OK);
@@ -447,7 +447,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     seen_policy other = {.items = 20, .generations = 2, .ttl = 5000};
     bool writes = flags & WRITES;
-    seen_users_options o = {.mode = writes ? SEEN_STORE_WRITE : SEEN_STORE_READ,
+    seen_users_options o = {.mode = writes ? SEEN_WRITE : SEEN_READ,
                             .tail = !writes,
                             .policy = writes && flags & OTHER ? &other : NULL,
                             .checkpoint_bytes = 2000};

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct entry {
-    uint8_t name[SEEN_USER_MOST];
+    uint8_t name[SEEN_USER_MAX];
     uint8_t *record;
     size_t name_len, len;
 };

@@ -6,7 +6,7 @@
  */
 #include <seen.h>
 #include <seen_allowlist.h>
-#include <seen_store.h>
+#include <seen_file.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * twice: with the static libraries and with the shared ones, where libseen_store.so
  * must not have a libseen of its own.
  */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -68,10 +68,9 @@ static void across(const seen_spec *spec)
     snprintf(path, sizeof path, "%s/filter", test_scratch());
     assert_int_equal(seen_file_save(path, mine, 0, NULL, NULL), SEEN_OK);
 
-    seen_filter_store *s = NULL;
-    assert_int_equal(seen_filter_store_open(&s, path, NULL, NULL, NULL),
-                     SEEN_OK);
-    const seen_filter *lent = seen_filter_store_filter(s);
+    seen_file *s = NULL;
+    assert_int_equal(seen_file_open(&s, path, NULL, NULL, NULL), SEEN_OK);
+    const seen_filter *lent = seen_file_filter(s);
     assert_true(seen_equal(mine, lent) && seen_equal(lent, mine));
     assert_same_bytes(mine, lent, spec->dialect);
     assert_int_equal(seen_copy(&copy, lent, NULL), SEEN_OK);
@@ -94,7 +93,7 @@ static void across(const seen_spec *spec)
     seen_free(loaded);
     seen_free(copy);
     seen_free(mine);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
 }
 
 static void a_filter_that_is_lent_is_like_any_other(void **state)

@@ -2,7 +2,7 @@
  * 2^32 bytes and 2^35 bits, and opening that does not read it. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -33,30 +33,28 @@ static void four_gib_work_like_four_kib(void **state)
 {
     (void)state;
     const seen_spec spec = {.bits = SIZE * 8, .items = 1000000};
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
-    seen_filter_store *s;
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = &spec};
+    seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+    if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);
     struct test_batch b = test_batch_new(0, 2000);
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, 2000, NULL),
-                     SEEN_OK);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, b.keys, 2000, NULL), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     test_batch_free(&b);
 
     uint64_t before = pages_read();
-    o = (seen_store_options){.mode = SEEN_STORE_READ};
-    assert_int_equal(seen_filter_store_open(&s, path, &o, &outcome, &error),
-                     SEEN_OK);
+    o = (seen_file_options){.mode = SEEN_READ};
+    assert_int_equal(seen_file_open(&s, path, &o, &outcome, &error), SEEN_OK);
     uint64_t touched = pages_read() - before;
     print_message("opened with %llu page faults\n",
                   (unsigned long long)touched);
     assert_true(touched < 2000);
-    const seen_filter *f = seen_filter_store_filter(s);
+    const seen_filter *f = seen_file_filter(s);
     assert_int_equal(test_count_maybe(f, 0, 2000), 2000);
     assert_int_equal(test_count_maybe(f, TEST_STRANGERS, 100000), 0);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     if (test_scale() == 1) return; /* reading it all takes a while */
     if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);

@@ -2,7 +2,7 @@
  * links, permissions, owners, holes, what a dead program has left. */
 #define _GNU_SOURCE /* fallocate and its flags, setresuid */
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -59,40 +59,40 @@ static struct stat only(const char *pattern)
     return st;
 }
 
-static seen_filter_store *open_at(const char *path, const seen_spec *create)
+static seen_file *open_at(const char *path, const seen_spec *create)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *s = NULL;
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = create};
-    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+    seen_file *s = NULL;
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = create};
+    if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s: %s", path, error.text);
     return s;
 }
 
-static void add(seen_filter_store *s, uint64_t first, size_t n)
+static void add(seen_file *s, uint64_t first, size_t n)
 {
     struct test_batch b = test_batch_new(first, n);
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, NULL), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, b.keys, n, NULL), SEEN_OK);
     test_batch_free(&b);
 }
 
 static void make(const char *path, const seen_spec *spec)
 {
-    seen_filter_store *s = open_at(path, spec);
+    seen_file *s = open_at(path, spec);
     add(s, 0, 100);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
 }
 
 static void assert_holds(const char *path, uint64_t n)
 {
-    seen_filter_store *s = NULL;
+    seen_file *s = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (seen_filter_store_open(&s, path, NULL, &outcome, &error) != SEEN_OK)
+    if (seen_file_open(&s, path, NULL, &outcome, &error) != SEEN_OK)
         fail_msg("%s: %s", path, error.text);
-    assert_int_equal(test_count_maybe(seen_filter_store_filter(s), 0, n), n);
-    seen_filter_store_close(s);
+    assert_int_equal(test_count_maybe(seen_file_filter(s), 0, n), n);
+    seen_file_close(s);
     assert_int_equal(seen_file_verify(path, &outcome, &error), SEEN_OK);
 }
 
@@ -127,25 +127,24 @@ static void a_link_stays_and_its_file_changes(void **state)
         assert_int_equal(symlink("links/one", in("two")), 0);
         assert_int_equal(symlink("real", in("directory")), 0);
 
-        seen_filter_store *s = open_at(in("two"), NULL), *other;
+        seen_file *s = open_at(in("two"), NULL), *other;
         add(s, 100, 100);
         /* Two names, one writer, and readers who see the journal. */
-        seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(
-            seen_filter_store_open(&other, in("real/f"), &o, NULL, NULL),
-            SEEN_BUSY);
+        seen_file_options o = {.mode = SEEN_WRITE};
+        assert_int_equal(seen_file_open(&other, in("real/f"), &o, NULL, NULL),
+                         SEEN_BUSY);
         only("real/f.journal-*");
         assert_holds(in("directory/f"), 200);
-        assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+        assert_int_equal(seen_file_sync(s), SEEN_OK);
         add(s, 200, 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_true(is_link(in("two")) && is_link(in("links/one")));
         assert_holds(in("real/f"), 300);
         assert_holds(in("two"), 300);
 
         s = open_at(in("directory/f"), NULL);
         add(s, 300, 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_holds(in("links/one"), 400);
         clear();
     }
@@ -163,12 +162,12 @@ static void a_link_to_nothing_yet_leads_to_what_is_made(void **state)
         clear();
     }
     assert_int_equal(symlink("loop", in("loop")), 0);
-    seen_filter_store *s;
+    seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_store_options o = {.mode = SEEN_STORE_WRITE, .create = specs};
-    assert_int_equal(
-        seen_filter_store_open(&s, in("loop"), &o, &outcome, &error), SEEN_IO);
+    seen_file_options o = {.mode = SEEN_WRITE, .create = specs};
+    assert_int_equal(seen_file_open(&s, in("loop"), &o, &outcome, &error),
+                     SEEN_IO);
     assert_non_null(strstr(error.text, strerror(ELOOP)));
     clear();
 }
@@ -202,12 +201,12 @@ static void another_directory_does_not_matter(void **state)
         assert_int_equal(mkdir(in("a"), 0777), 0);
         assert_int_equal(mkdir(in("b"), 0777), 0);
         assert_int_equal(chdir(in("a")), 0);
-        seen_filter_store *s = open_at("f", &specs[i]);
+        seen_file *s = open_at("f", &specs[i]);
         add(s, 0, 100);
         assert_int_equal(chdir(in("b")), 0);
-        assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+        assert_int_equal(seen_file_sync(s), SEEN_OK);
         add(s, 100, 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_holds(in("a/f"), 200);
         assert_int_equal(rmdir(in("b")), 0); /* nothing is in it */
         assert_int_equal(chdir(before), 0);
@@ -221,20 +220,19 @@ static void a_file_of_two_names_is_not_changed(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         make(in("f"), &specs[i]);
         assert_int_equal(link(in("f"), in("g")), 0);
-        seen_filter_store *s;
+        seen_file *s;
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(
-            seen_filter_store_open(&s, in("g"), &o, &outcome, &error),
-            SEEN_INVALID);
+        seen_file_options o = {.mode = SEEN_WRITE};
+        assert_int_equal(seen_file_open(&s, in("g"), &o, &outcome, &error),
+                         SEEN_INVALID);
         assert_non_null(strstr(error.text, "2 names"));
         assert_holds(in("f"), 100);
         assert_holds(in("g"), 100);
         assert_int_equal(unlink(in("g")), 0);
         s = open_at(in("f"), NULL);
         add(s, 100, 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         clear();
     }
 }
@@ -272,16 +270,16 @@ static void a_journal_is_as_open_as_its_file(void **state)
              * which is removed before, of the next, or of what becomes it. */
             int first = plant("f.journal-0000000000000002");
             mode_t before = umask(m % 2 ? 077 : 0);
-            seen_filter_store *s = open_at(in("f"), NULL);
+            seen_file *s = open_at(in("f"), NULL);
             add(s, 100, 100);
             assert_int_equal(only("f.journal-*").st_mode & 07777, modes[m]);
             int next = plant("f.journal-0000000000000003");
             int beside = plant("f.journal-0000000000000003.seen-new");
-            assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+            assert_int_equal(seen_file_sync(s), SEEN_OK);
             add(s, 200, 100);
             assert_int_equal(only("f.journal-*").st_mode & 07777, modes[m]);
             assert_int_equal(mode_of(in("f")), modes[m]);
-            assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            assert_int_equal(seen_file_close(s), SEEN_OK);
             assert_int_equal(mode_of(in("f")), modes[m]);
             umask(before);
             assert_untouched(first);
@@ -295,10 +293,10 @@ static void a_new_file_with_a_secret_is_its_makers(void **state)
 {
     (void)state;
     mode_t before = umask(0);
-    seen_filter_store *s = open_at(in("f"), &specs[2]);
+    seen_file *s = open_at(in("f"), &specs[2]);
     assert_int_equal(mode_of(in("f")), 0600);
     assert_int_equal(only("f.journal-*").st_mode & 07777, 0600);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     make(in("g"), &specs[1]);
     assert_int_equal(mode_of(in("g")), 0666); /* as the umask has it */
     umask(before);
@@ -398,13 +396,13 @@ static void root_leaves_a_file_to_its_owner(void **state)
         make(in("f"), &specs[i]);
         assert_int_equal(chown(in("f"), NOBODY, 4711), 0);
         assert_int_equal(chmod(in("f"), 0640), 0);
-        seen_filter_store *s = open_at(in("f"), NULL);
+        seen_file *s = open_at(in("f"), NULL);
         add(s, 100, 100);
         struct stat st = only("f.journal-*");
         assert_int_equal(st.st_uid, NOBODY);
         assert_int_equal(st.st_gid, 4711);
         assert_int_equal(st.st_mode & 07777, 0640);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         seen_filter *f;
         for (int saved = 0; saved < 2; saved++) {
             st = only("f");
@@ -466,7 +464,7 @@ static void a_pipe_is_refused_not_waited_for(void **state)
 {
     (void)state;
     seen_facts facts;
-    seen_filter_store *s;
+    seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     assert_int_equal(mkfifo(in("f"), 0600), 0);
@@ -474,12 +472,11 @@ static void a_pipe_is_refused_not_waited_for(void **state)
     assert_int_equal(seen_file_look(in("f"), &facts, &error), SEEN_INVALID);
     assert_string_equal(error.text, "is not a regular file");
     assert_int_equal(seen_file_verify(in("f"), &outcome, &error), SEEN_INVALID);
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++)
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++)
         assert_int_equal(
-            seen_filter_store_open(
-                &s, in("f"),
-                &(seen_store_options){.mode = (seen_store_mode)mode}, &outcome,
-                &error),
+            seen_file_open(&s, in("f"),
+                           &(seen_file_options){.mode = (seen_mode)mode},
+                           &outcome, &error),
             SEEN_INVALID);
     alarm(0);
     clear();
@@ -538,11 +535,11 @@ static void holes_are_filled_before_they_are_written_to(void **state)
             return;
         }
         if (i) seen_os = &without;
-        seen_filter_store *s = open_at(in("f"), NULL);
+        seen_file *s = open_at(in("f"), NULL);
         seen_os = real_os;
         assert_true(allocated(in("f")) >= size);
         add(s, 0, 1000);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_holds(in("f"), 1000);
         clear();
     }

@@ -1,5 +1,5 @@
 /* test_file_store.c - filters in files: modes, locks, recovery, reports. */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/keys.h"
 #include "helpers/sim_os.h"
@@ -45,23 +45,22 @@ static const seen_spec specs[] = {
 
 #define SPECS (sizeof specs / sizeof *specs)
 
-static seen_filter_store *open_store(seen_store_mode mode,
-                                     const seen_spec *create,
-                                     seen_outcome *outcome, seen_error *error)
+static seen_file *open_store(seen_mode mode, const seen_spec *create,
+                             seen_outcome *outcome, seen_error *error)
 {
-    seen_filter_store *s = NULL;
-    seen_store_options options = {.mode = mode, .create = create};
+    seen_file *s = NULL;
+    seen_file_options options = {.mode = mode, .create = create};
     seen_status status =
-        seen_filter_store_open(&s, FILE_NAME, &options, outcome, error);
+        seen_file_open(&s, FILE_NAME, &options, outcome, error);
     if (status != SEEN_OK) fail_msg("%s", seen_strerror(status));
     return s;
 }
 
-static void add(seen_filter_store *s, uint64_t first, size_t n)
+static void add(seen_file *s, uint64_t first, size_t n)
 {
     struct test_batch b = test_batch_new(first, n);
     size_t added;
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, &added), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, b.keys, n, &added), SEEN_OK);
     assert_int_equal(added, n);
     test_batch_free(&b);
 }
@@ -75,32 +74,32 @@ static void what_was_added_is_there_after_closing(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SPECS; i++)
-        for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
+        for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++) {
             seen_outcome outcome = {.size = sizeof outcome};
             seen_error error = {0};
             seen_spec spec = specs[i];
             spec.key_form = (seen_key_form)i;
-            seen_filter_store *s = open_store(mode, &spec, &outcome, &error);
+            seen_file *s = open_store(mode, &spec, &outcome, &error);
             assert_true(outcome.created);
             for (uint64_t at = 0; at < 2000; at += 100)
                 add(s, at, 100);
-            assert_members(seen_filter_store_filter(s), 2000);
-            assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            assert_members(seen_file_filter(s), 2000);
+            assert_int_equal(seen_file_close(s), SEEN_OK);
             assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                              SEEN_OK);
 
-            s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
+            s = open_store(SEEN_READ, NULL, &outcome, &error);
             assert_false(outcome.created || outcome.recovered);
-            assert_members(seen_filter_store_filter(s), 2000);
+            assert_members(seen_file_filter(s), 2000);
             seen_info info;
-            seen_info_of(seen_filter_store_filter(s), &info);
+            seen_info_of(seen_file_filter(s), &info);
             assert_in_range(info.items, 1950, 2000);
             assert_int_equal(info.key_form, spec.key_form);
             struct test_batch b = test_batch_new(0, 1);
-            assert_int_equal(seen_filter_store_add_many(s, b.keys, 1, NULL),
+            assert_int_equal(seen_file_add_many(s, b.keys, 1, NULL),
                              SEEN_UNSUPPORTED);
             test_batch_free(&b);
-            assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            assert_int_equal(seen_file_close(s), SEEN_OK);
             seen_os->unlink(FILE_NAME);
         }
 }
@@ -112,48 +111,44 @@ static void readers_know_what_was_acknowledged(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_filter_store *w =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
+        seen_file *w = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
         for (uint64_t at = 0; at < 1500; at += 500) {
             add(w, at, 500);
-            seen_filter_store *r =
-                open_store(SEEN_STORE_READ, NULL, &outcome, &error);
+            seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
             assert_true(outcome.recovered);
-            assert_members(seen_filter_store_filter(r), at + 500);
-            seen_filter_store_close(r);
-            if (at == 500) assert_int_equal(seen_filter_store_sync(w), SEEN_OK);
+            assert_members(seen_file_filter(r), at + 500);
+            seen_file_close(r);
+            if (at == 500) assert_int_equal(seen_file_sync(w), SEEN_OK);
         }
         assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                          SEEN_OK);
         struct sim *after = sim_after_kill(disk);
         sim_install(after);
-        seen_filter_store *r =
-            open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(r), 1500);
-        seen_filter_store_close(r);
-        seen_filter_store *again =
-            open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_members(seen_file_filter(r), 1500);
+        seen_file_close(r);
+        seen_file *again = open_store(SEEN_DURABLE, NULL, &outcome, &error);
         assert_true(outcome.recovered);
         assert_int_equal(outcome.recovered_keys, 500);
-        assert_members(seen_filter_store_filter(again), 1500);
-        assert_int_equal(seen_filter_store_close(again), SEEN_OK);
+        assert_members(seen_file_filter(again), 1500);
+        assert_int_equal(seen_file_close(again), SEEN_OK);
         assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                          SEEN_OK);
         sim_install(disk);
         sim_free(after);
-        assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+        assert_int_equal(seen_file_close(w), SEEN_OK);
         seen_os->unlink(FILE_NAME);
     }
 }
 
-static uint64_t items_of(seen_store_mode mode)
+static uint64_t items_of(seen_mode mode)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     seen_info info;
-    seen_filter_store *s = open_store(mode, NULL, &outcome, &error);
-    seen_info_of(seen_filter_store_filter(s), &info);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    seen_file *s = open_store(mode, NULL, &outcome, &error);
+    seen_info_of(seen_file_filter(s), &info);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     return info.items;
 }
 
@@ -166,22 +161,21 @@ static void keys_of_the_dead_are_counted(void **state)
         for (int power = 0; power < 2; power++) {
             seen_outcome outcome = {.size = sizeof outcome};
             seen_error error = {0};
-            seen_filter_store *w =
-                open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
+            seen_file *w =
+                open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
             for (uint64_t at = 0; at < 2500; at += 500) {
                 add(w, at, 500);
-                if (at == 0)
-                    assert_int_equal(seen_filter_store_sync(w), SEEN_OK);
+                if (at == 0) assert_int_equal(seen_file_sync(w), SEEN_OK);
             }
             struct sim *after =
                 power ? sim_after_power_loss(disk, 8) : sim_after_kill(disk);
             sim_install(after);
-            assert_in_range(items_of(SEEN_STORE_READ), 2425, 2500);
-            assert_in_range(items_of(SEEN_STORE_DURABLE), 2425, 2500);
-            assert_in_range(items_of(SEEN_STORE_READ), 2425, 2500);
+            assert_in_range(items_of(SEEN_READ), 2425, 2500);
+            assert_in_range(items_of(SEEN_DURABLE), 2425, 2500);
+            assert_in_range(items_of(SEEN_READ), 2425, 2500);
             sim_install(disk);
             sim_free(after);
-            assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+            assert_int_equal(seen_file_close(w), SEEN_OK);
             seen_os->unlink(FILE_NAME);
         }
 }
@@ -199,17 +193,17 @@ static void the_time_takes_no_room_until_it_moves(void **state)
     (void)state;
     seen_spec spec = {
         .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
-    seen_filter_store *w = open_store(SEEN_STORE_WRITE, &spec, NULL, NULL);
-    assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
+    seen_file *w = open_store(SEEN_WRITE, &spec, NULL, NULL);
+    assert_int_equal(seen_file_advance(w, 5000), SEEN_OK);
     uint64_t size = journal_size(disk);
     assert_true(size > 0);
     for (uint64_t i = 0; i < 50000; i++)
-        assert_int_equal(seen_filter_store_advance(w, 5000 - i % 10), SEEN_OK);
+        assert_int_equal(seen_file_advance(w, 5000 - i % 10), SEEN_OK);
     assert_int_equal(journal_size(disk), size);
     for (uint64_t i = 0; i < 50000; i++)
-        assert_int_equal(seen_filter_store_advance(w, 5001 + i), SEEN_OK);
+        assert_int_equal(seen_file_advance(w, 5001 + i), SEEN_OK);
     assert_true(journal_size(disk) > size);
-    assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+    assert_int_equal(seen_file_close(w), SEEN_OK);
 }
 
 /* Keys leave a window in time, also for whoever reads it or mends it. */
@@ -220,36 +214,33 @@ static void windows_keep_their_time(void **state)
         .kind = SEEN_WINDOW, .items = 1000, .fpp = 0.001, .window_ms = 1000};
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *w =
-        open_store(SEEN_STORE_DURABLE, &spec, &outcome, &error);
-    assert_int_equal(seen_filter_store_advance(w, 5000), SEEN_OK);
+    seen_file *w = open_store(SEEN_DURABLE, &spec, &outcome, &error);
+    assert_int_equal(seen_file_advance(w, 5000), SEEN_OK);
     add(w, 0, 100);
-    assert_int_equal(seen_filter_store_advance(w, 5900), SEEN_OK);
+    assert_int_equal(seen_file_advance(w, 5900), SEEN_OK);
     add(w, 100, 100);
     struct sim *after = sim_after_power_loss(disk, 3);
     sim_install(after);
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_filter_store *s = open_store(mode, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(s), 200);
-        assert_int_equal(seen_filter_store_advance(s, 6700), SEEN_OK);
-        const seen_filter *f = seen_filter_store_filter(s);
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) {
+        seen_file *s = open_store(mode, NULL, &outcome, &error);
+        assert_members(seen_file_filter(s), 200);
+        assert_int_equal(seen_file_advance(s, 6700), SEEN_OK);
+        const seen_filter *f = seen_file_filter(s);
         assert_in_range(test_count_maybe(f, 0, 100), 0, 5);
         assert_int_equal(test_count_maybe(f, 100, 100), 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-        if (mode == SEEN_STORE_WRITE) break; /* the time is in the file now */
+        assert_int_equal(seen_file_close(s), SEEN_OK);
+        if (mode == SEEN_WRITE) break; /* the time is in the file now */
     }
-    seen_filter_store *s =
-        open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
-    assert_in_range(test_count_maybe(seen_filter_store_filter(s), 0, 100), 0,
-                    5);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    seen_file *s = open_store(SEEN_DURABLE, NULL, &outcome, &error);
+    assert_in_range(test_count_maybe(seen_file_filter(s), 0, 100), 0, 5);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     sim_install(disk);
     sim_free(after);
-    assert_int_equal(seen_filter_store_close(w), SEEN_OK);
+    assert_int_equal(seen_file_close(w), SEEN_OK);
     seen_os->unlink(FILE_NAME);
-    w = open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
-    assert_int_equal(seen_filter_store_advance(w, 1), SEEN_UNSUPPORTED);
-    seen_filter_store_close(w);
+    w = open_store(SEEN_DURABLE, &specs[1], &outcome, &error);
+    assert_int_equal(seen_file_advance(w, 1), SEEN_UNSUPPORTED);
+    seen_file_close(w);
 }
 
 static void there_is_one_writer(void **state)
@@ -257,27 +248,24 @@ static void there_is_one_writer(void **state)
     (void)state;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *w =
-        open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
-    seen_filter_store *other = NULL;
-    for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_store_options o = {.mode = mode};
+    seen_file *w = open_store(SEEN_DURABLE, &specs[1], &outcome, &error);
+    seen_file *other = NULL;
+    for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++) {
+        seen_file_options o = {.mode = mode};
         assert_int_equal(
-            seen_filter_store_open(&other, FILE_NAME, &o, &outcome, &error),
-            SEEN_BUSY);
+            seen_file_open(&other, FILE_NAME, &o, &outcome, &error), SEEN_BUSY);
         o.wait_ms = 10; /* it has not ended by then */
         assert_int_equal(
-            seen_filter_store_open(&other, FILE_NAME, &o, &outcome, &error),
-            SEEN_BUSY);
+            seen_file_open(&other, FILE_NAME, &o, &outcome, &error), SEEN_BUSY);
         assert_string_not_equal(error.text, "");
     }
-    assert_int_equal(seen_file_save(FILE_NAME, seen_filter_store_filter(w), 0,
-                                    &outcome, &error),
-                     SEEN_BUSY);
+    assert_int_equal(
+        seen_file_save(FILE_NAME, seen_file_filter(w), 0, &outcome, &error),
+        SEEN_BUSY);
     assert_null(other);
-    seen_filter_store_close(w);
-    w = open_store(SEEN_STORE_WRITE, NULL, &outcome, &error);
-    seen_filter_store_close(w);
+    seen_file_close(w);
+    w = open_store(SEEN_WRITE, NULL, &outcome, &error);
+    seen_file_close(w);
 }
 
 static void removal_is_journaled_too(void **state)
@@ -285,36 +273,32 @@ static void removal_is_journaled_too(void **state)
     (void)state;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *w =
-        open_store(SEEN_STORE_DURABLE, &specs[3], &outcome, &error);
+    seen_file *w = open_store(SEEN_DURABLE, &specs[3], &outcome, &error);
     add(w, 0, 1000);
     struct test_batch b = test_batch_new(0, 400);
-    assert_int_equal(seen_filter_store_remove_many(w, b.keys, 400, b.answers),
-                     SEEN_OK);
+    assert_int_equal(seen_file_remove_many(w, b.keys, 400, b.answers), SEEN_OK);
     for (size_t i = 0; i < 400; i++)
         assert_true(b.answers[i]);
     test_batch_free(&b);
     struct sim *after = sim_after_power_loss(disk, 7);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-    assert_int_equal(test_count_maybe(seen_filter_store_filter(r), 400, 600),
-                     600);
-    assert_in_range(test_count_maybe(seen_filter_store_filter(r), 0, 400), 0,
-                    10);
-    seen_filter_store_close(r);
+    seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
+    assert_int_equal(test_count_maybe(seen_file_filter(r), 400, 600), 600);
+    assert_in_range(test_count_maybe(seen_file_filter(r), 0, 400), 0, 10);
+    seen_file_close(r);
     sim_install(disk);
     sim_free(after);
-    seen_filter_store_close(w);
+    seen_file_close(w);
 
-    w = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
-    seen_filter_store_close(w);
+    w = open_store(SEEN_DURABLE, NULL, &outcome, &error);
+    seen_file_close(w);
     seen_os->unlink(FILE_NAME);
-    w = open_store(SEEN_STORE_DURABLE, &specs[1], &outcome, &error);
+    w = open_store(SEEN_DURABLE, &specs[1], &outcome, &error);
     b = test_batch_new(0, 1);
-    assert_int_equal(seen_filter_store_remove_many(w, b.keys, 1, b.answers),
+    assert_int_equal(seen_file_remove_many(w, b.keys, 1, b.answers),
                      SEEN_UNSUPPORTED);
     test_batch_free(&b);
-    seen_filter_store_close(w);
+    seen_file_close(w);
 }
 
 /* Cuckoo filters count adds; a visit adds only what is not there. */
@@ -323,27 +307,24 @@ static void visits_and_adds_are_replayed_as_what_they_were(void **state)
     (void)state;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *w =
-        open_store(SEEN_STORE_DURABLE, &specs[3], &outcome, &error);
+    seen_file *w = open_store(SEEN_DURABLE, &specs[3], &outcome, &error);
     struct test_batch b = test_batch_new(0, 100);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            seen_filter_store_visit_many(w, b.keys, 100, b.answers, NULL),
-            SEEN_OK);
-    assert_int_equal(seen_filter_store_add_many(w, b.keys, 50, NULL), SEEN_OK);
+        assert_int_equal(seen_file_visit_many(w, b.keys, 100, b.answers, NULL),
+                         SEEN_OK);
+    assert_int_equal(seen_file_add_many(w, b.keys, 50, NULL), SEEN_OK);
     struct sim *after = sim_after_power_loss(disk, 9);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
+    seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
     seen_info info;
-    seen_info_of(seen_filter_store_filter(r), &info);
+    seen_info_of(seen_file_filter(r), &info);
     assert_in_range(info.items, 145, 150);
-    assert_true(
-        seen_equal(seen_filter_store_filter(r), seen_filter_store_filter(w)));
-    seen_filter_store_close(r);
+    assert_true(seen_equal(seen_file_filter(r), seen_file_filter(w)));
+    seen_file_close(r);
     sim_install(disk);
     sim_free(after);
     test_batch_free(&b);
-    seen_filter_store_close(w);
+    seen_file_close(w);
 }
 
 static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
@@ -352,24 +333,21 @@ static void a_full_filter_says_so_and_recovers_as_it_was(void **state)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     seen_spec small = {.kind = SEEN_CUCKOO, .items = 100, .fpp = 0.001};
-    seen_filter_store *w =
-        open_store(SEEN_STORE_DURABLE, &small, &outcome, &error);
+    seen_file *w = open_store(SEEN_DURABLE, &small, &outcome, &error);
     struct test_batch b = test_batch_new(0, 1000);
     size_t added;
-    assert_int_equal(seen_filter_store_add_many(w, b.keys, 1000, &added),
-                     SEEN_FULL);
+    assert_int_equal(seen_file_add_many(w, b.keys, 1000, &added), SEEN_FULL);
     assert_in_range(added, 100, 999);
     struct sim *after = sim_after_power_loss(disk, 8);
     sim_install(after);
-    seen_filter_store *r = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-    assert_true(
-        seen_equal(seen_filter_store_filter(r), seen_filter_store_filter(w)));
-    assert_members(seen_filter_store_filter(r), added);
-    seen_filter_store_close(r);
+    seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
+    assert_true(seen_equal(seen_file_filter(r), seen_file_filter(w)));
+    assert_members(seen_file_filter(r), added);
+    seen_file_close(r);
     sim_install(disk);
     sim_free(after);
     test_batch_free(&b);
-    seen_filter_store_close(w);
+    seen_file_close(w);
 }
 
 static void secrets_apart_are_asked_for(void **state)
@@ -380,37 +358,35 @@ static void secrets_apart_are_asked_for(void **state)
     seen_error error = {0};
     seen_spec spec = {
         .items = 1000, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret};
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE,
-                            .flags = SEEN_SECRET_APART,
-                            .create = &spec,
-                            .secret = test_secret};
-    seen_filter_store *s = NULL;
-    assert_int_equal(
-        seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error), SEEN_OK);
+    seen_file_options o = {.mode = SEEN_DURABLE,
+                           .flags = SEEN_SECRET_APART,
+                           .create = &spec,
+                           .secret = test_secret};
+    seen_file *s = NULL;
+    assert_int_equal(seen_file_open(&s, FILE_NAME, &o, &outcome, &error),
+                     SEEN_OK);
     add(s, 0, 500);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     size_t len;
     const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
     for (size_t i = 0; i + 16 <= len; i++)
         assert_memory_not_equal(bytes + i, test_secret, 16);
 
     s = NULL;
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_store_options none = {.mode = mode},
-                           wrong = {.mode = mode, .secret = other},
-                           right = {.mode = mode, .secret = test_secret};
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) {
+        seen_file_options none = {.mode = mode},
+                          wrong = {.mode = mode, .secret = other},
+                          right = {.mode = mode, .secret = test_secret};
+        assert_int_equal(seen_file_open(&s, FILE_NAME, &none, &outcome, &error),
+                         SEEN_NO_SECRET);
         assert_int_equal(
-            seen_filter_store_open(&s, FILE_NAME, &none, &outcome, &error),
-            SEEN_NO_SECRET);
-        assert_int_equal(
-            seen_filter_store_open(&s, FILE_NAME, &wrong, &outcome, &error),
+            seen_file_open(&s, FILE_NAME, &wrong, &outcome, &error),
             SEEN_MISMATCH);
         assert_null(s);
         assert_int_equal(
-            seen_filter_store_open(&s, FILE_NAME, &right, &outcome, &error),
-            SEEN_OK);
-        assert_members(seen_filter_store_filter(s), 500);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+            seen_file_open(&s, FILE_NAME, &right, &outcome, &error), SEEN_OK);
+        assert_members(seen_file_filter(s), 500);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         s = NULL;
     }
     assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error), SEEN_OK);
@@ -429,16 +405,15 @@ static void a_saved_filter_becomes_a_store(void **state)
         sim_put(disk, FILE_NAME, bytes, len);
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_filter_store *s =
-            open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_true(seen_equal(seen_filter_store_filter(s), f));
-        seen_filter_store_close(s);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        seen_file *s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_true(seen_equal(seen_file_filter(s), f));
+        seen_file_close(s);
+        s = open_store(SEEN_DURABLE, NULL, &outcome, &error);
         add(s, 700, 300);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(s), 1000);
-        seen_filter_store_close(s);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
+        s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_members(seen_file_filter(s), 1000);
+        seen_file_close(s);
         seen_os->unlink(FILE_NAME);
         free(bytes);
         seen_free(f);
@@ -451,10 +426,9 @@ static void damage_is_found_and_named(void **state)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     for (size_t i = 0; i < SPECS; i++) {
-        seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
+        seen_file *s = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
         add(s, 0, 1000);
-        seen_filter_store_close(s);
+        seen_file_close(s);
         size_t len;
         uint8_t *good = malloc(1 << 20);
         const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
@@ -478,13 +452,13 @@ static void damage_is_found_and_named(void **state)
 }
 
 /* Keys one by one: how many were taken, and how many met the damage. */
-static void add_each(seen_filter_store *s, uint64_t first, uint64_t n,
-                     uint64_t *taken, uint64_t *refused)
+static void add_each(seen_file *s, uint64_t first, uint64_t n, uint64_t *taken,
+                     uint64_t *refused)
 {
     for (uint64_t i = first; i < first + n; i++) {
         struct test_batch b = test_batch_new(i, 1);
         size_t added = 7;
-        seen_status status = seen_filter_store_add_many(s, b.keys, 1, &added);
+        seen_status status = seen_file_add_many(s, b.keys, 1, &added);
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
         assert_int_equal(added, status == SEEN_OK);
         *(status == SEEN_OK ? taken : refused) += 1;
@@ -502,9 +476,9 @@ static void changes_do_not_hide_damage(void **state)
     for (size_t i = 0; i < 2; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_filter_store *s = open_store(SEEN_STORE_DURABLE, &large[i], NULL, NULL);
+        seen_file *s = open_store(SEEN_DURABLE, &large[i], NULL, NULL);
         add(s, 0, 20000);
-        seen_filter_store_close(s);
+        seen_file_close(s);
         size_t len;
         const uint8_t *bytes = sim_get(disk, FILE_NAME, &len);
         uint8_t *bad = malloc(len);
@@ -516,23 +490,22 @@ static void changes_do_not_hide_damage(void **state)
         assert_int_equal(seen_file_verify(FILE_NAME, NULL, NULL), SEEN_CORRUPT);
 
         uint64_t taken = 0, refused = 0;
-        s = open_store(SEEN_STORE_DURABLE, NULL, NULL, NULL);
+        s = open_store(SEEN_DURABLE, NULL, NULL, NULL);
         add_each(s, 20000, 100, &taken, &refused);
         assert_true(refused > 0 && (taken > 0 || i == 0));
-        assert_int_equal(seen_filter_store_sync(s), SEEN_OK);
+        assert_int_equal(seen_file_sync(s), SEEN_OK);
         struct sim *after = sim_after_kill(disk);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                          SEEN_CORRUPT);
 
         /* Nor when what a dead writer left is made part of the file. */
         sim_install(after);
-        seen_store_options o = {.mode = SEEN_STORE_WRITE};
-        assert_int_equal(
-            seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
-            SEEN_CORRUPT);
-        s = open_store(SEEN_STORE_DURABLE, NULL, NULL, NULL);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        seen_file_options o = {.mode = SEEN_WRITE};
+        assert_int_equal(seen_file_open(&s, FILE_NAME, &o, &outcome, &error),
+                         SEEN_CORRUPT);
+        s = open_store(SEEN_DURABLE, NULL, NULL, NULL);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                          SEEN_CORRUPT);
         sim_install(disk);
@@ -548,29 +521,28 @@ static void a_missing_journal_is_noticed(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_filter_store *w =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
+        seen_file *w = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
         add(w, 0, 100);
         struct sim *after = sim_after_kill(disk);
         sim_install(after);
         assert_int_equal(seen_os->rename(FILE_NAME, "/d/moved"), 0);
-        seen_filter_store *s = NULL;
-        for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-            seen_store_options o = {.mode = mode};
+        seen_file *s = NULL;
+        for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) {
+            seen_file_options o = {.mode = mode};
             assert_int_equal(
-                seen_filter_store_open(&s, "/d/moved", &o, &outcome, &error),
+                seen_file_open(&s, "/d/moved", &o, &outcome, &error),
                 SEEN_CORRUPT);
             assert_non_null(strstr(error.text, "journal"));
         }
         assert_int_equal(seen_file_verify("/d/moved", &outcome, &error),
                          SEEN_CORRUPT);
         assert_int_equal(seen_os->rename("/d/moved", FILE_NAME), 0);
-        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(s), 100);
-        seen_filter_store_close(s);
+        s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_members(seen_file_filter(s), 100);
+        seen_file_close(s);
         sim_install(disk);
         sim_free(after);
-        seen_filter_store_close(w);
+        seen_file_close(w);
         seen_os->unlink(FILE_NAME);
     }
 }
@@ -584,23 +556,21 @@ static void a_file_that_changed_is_not_replaced(void **state)
         seen_error error = {0};
         seen_facts was;
         seen_filter *copy;
-        seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
-        seen_filter_store_close(s);
+        seen_file *s = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
+        seen_file_close(s);
         assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
-        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_int_equal(seen_copy(&copy, seen_filter_store_filter(s), NULL),
-                         SEEN_OK);
-        seen_filter_store_close(s);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_int_equal(seen_copy(&copy, seen_file_filter(s), NULL), SEEN_OK);
+        seen_file_close(s);
+        s = open_store(SEEN_DURABLE, NULL, &outcome, &error);
         add(s, 0, 100);
-        seen_filter_store_close(s);
+        seen_file_close(s);
         assert_int_equal(
             seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
             SEEN_BUSY);
-        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(s), 100);
-        seen_filter_store_close(s);
+        s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_members(seen_file_filter(s), 100);
+        seen_file_close(s);
         assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
         assert_int_equal(
             seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
@@ -621,19 +591,17 @@ static void missing_files_are_not_made_up(void **state)
     (void)state;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *s = NULL;
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_store_options o = {.mode = mode};
-        assert_int_equal(
-            seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
-            SEEN_ABSENT);
+    seen_file *s = NULL;
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) {
+        seen_file_options o = {.mode = mode};
+        assert_int_equal(seen_file_open(&s, FILE_NAME, &o, &outcome, &error),
+                         SEEN_ABSENT);
         assert_string_equal(error.text, "no such file");
     }
-    seen_store_options bad = {.mode = SEEN_STORE_DURABLE,
-                              .create = &(seen_spec){.fpp = 2}};
-    assert_int_equal(
-        seen_filter_store_open(&s, FILE_NAME, &bad, &outcome, &error),
-        SEEN_INVALID);
+    seen_file_options bad = {.mode = SEEN_DURABLE,
+                             .create = &(seen_spec){.fpp = 2}};
+    assert_int_equal(seen_file_open(&s, FILE_NAME, &bad, &outcome, &error),
+                     SEEN_INVALID);
     assert_string_equal(error.text, seen_plan_problem(bad.create));
     assert_null(s);
     assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
@@ -641,10 +609,9 @@ static void missing_files_are_not_made_up(void **state)
     sim_put(disk, FILE_NAME, "short", 5);
     assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                      SEEN_CORRUPT);
-    seen_store_options o = {.mode = SEEN_STORE_READ};
-    assert_int_equal(
-        seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error),
-        SEEN_CORRUPT);
+    seen_file_options o = {.mode = SEEN_READ};
+    assert_int_equal(seen_file_open(&s, FILE_NAME, &o, &outcome, &error),
+                     SEEN_CORRUPT);
 }
 
 /* Two programs find no file. One of them makes it, adds to it and is told that
@@ -656,12 +623,11 @@ static void make_it_first(void *ctx, const char *call)
 {
     (void)call;
     if (calls_left == 0 || --calls_left > 0) return;
-    seen_filter_store *s = NULL;
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = ctx};
-    if (seen_filter_store_open(&s, FILE_NAME, &o, NULL, NULL) != SEEN_OK)
-        return;
+    seen_file *s = NULL;
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = ctx};
+    if (seen_file_open(&s, FILE_NAME, &o, NULL, NULL) != SEEN_OK) return;
     add(s, 0, 100);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
     made = true;
 }
 
@@ -676,8 +642,8 @@ static bool lose_the_race(const seen_spec *spec, uint64_t at, enum way way)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *s = NULL;
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
+    seen_file *s = NULL;
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = spec};
     seen_filter *f = test_filter(*spec);
     calls_left = at;
     made = false;
@@ -686,15 +652,15 @@ static bool lose_the_race(const seen_spec *spec, uint64_t at, enum way way)
         way == BY_SAVING ? seen_file_save(FILE_NAME, f, 0, &outcome, &error)
         : way == BY_WRITING
             ? seen_file_write(FILE_NAME, "bytes", 5, &outcome, &error)
-            : seen_filter_store_open(&s, FILE_NAME, &o, &outcome, &error);
+            : seen_file_open(&s, FILE_NAME, &o, &outcome, &error);
     sim_on_call(disk, NULL, NULL);
-    seen_filter_store_close(s);
+    seen_file_close(s);
     seen_free(f);
     /* A save that came later is a wish to replace it. */
     if (made && (way == BY_OPENING || status == SEEN_BUSY)) {
-        s = open_store(SEEN_STORE_READ, NULL, &outcome, &error);
-        assert_members(seen_filter_store_filter(s), 100);
-        seen_filter_store_close(s);
+        s = open_store(SEEN_READ, NULL, &outcome, &error);
+        assert_members(seen_file_filter(s), 100);
+        seen_file_close(s);
     }
     if (made && status != SEEN_OK) assert_int_equal(status, SEEN_BUSY);
     bool lost = made && status == SEEN_BUSY;
@@ -745,30 +711,28 @@ static void after_a_failed_sync_the_store_is_read_only(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_filter_store *s =
-            open_store(SEEN_STORE_DURABLE, &specs[i], &outcome, &error);
+        seen_file *s = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
         add(s, 0, 100);
         struct faults *f = sim_faults(disk);
         f->only = i % 2 ? "datasync" : "sync";
         fault_arm(f, 1, EIO, false);
         struct test_batch b = test_batch_new(100, 50);
-        seen_status status = seen_filter_store_add_many(s, b.keys, 50, NULL);
-        if (i % 2 == 0) status = seen_filter_store_sync(s);
+        seen_status status = seen_file_add_many(s, b.keys, 50, NULL);
+        if (i % 2 == 0) status = seen_file_sync(s);
         assert_int_equal(status, SEEN_IO);
         fault_arm(f, 0, 0, false);
         f->only = NULL;
-        assert_int_equal(seen_filter_store_add_many(s, b.keys, 50, NULL),
-                         SEEN_IO);
-        assert_int_equal(seen_filter_store_sync(s), SEEN_IO);
-        assert_members(seen_filter_store_filter(s), 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_IO);
+        assert_int_equal(seen_file_add_many(s, b.keys, 50, NULL), SEEN_IO);
+        assert_int_equal(seen_file_sync(s), SEEN_IO);
+        assert_members(seen_file_filter(s), 100);
+        assert_int_equal(seen_file_close(s), SEEN_IO);
         test_batch_free(&b);
         struct sim *after = sim_after_power_loss(disk, i);
         sim_install(after);
-        s = open_store(SEEN_STORE_DURABLE, NULL, &outcome, &error);
+        s = open_store(SEEN_DURABLE, NULL, &outcome, &error);
         assert_true(outcome.recovered);
-        assert_members(seen_filter_store_filter(s), 100);
-        assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+        assert_members(seen_file_filter(s), 100);
+        assert_int_equal(seen_file_close(s), SEEN_OK);
         sim_install(disk);
         sim_free(after);
         seen_os->unlink(FILE_NAME);

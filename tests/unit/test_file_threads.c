@@ -1,7 +1,7 @@
 /* test_file_threads.c - threads that change one store share its syncs. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/fault_os.h"
 #include "helpers/keys.h"
@@ -20,20 +20,18 @@
 
 static const char *scratch;
 static char path[300];
-static seen_filter_store *store;
+static seen_file *store;
 
 static void *add_all(void *number)
 {
     uint64_t first = (uint64_t)(uintptr_t)number * BATCHES * BATCH;
     for (uint64_t i = 0; i < BATCHES; i++) {
         struct test_batch b = test_batch_new(first + i * BATCH, BATCH);
-        if (seen_filter_store_add_many(store, b.keys, BATCH, NULL) != SEEN_OK)
-            abort();
-        seen_filter_store_maybe_many(store, b.keys, BATCH, b.answers);
+        if (seen_file_add_many(store, b.keys, BATCH, NULL) != SEEN_OK) abort();
+        seen_file_maybe_many(store, b.keys, BATCH, b.answers);
         for (size_t k = 0; k < BATCH; k++)
             if (!b.answers[k]) abort();
-        if (i == BATCHES / 2 && seen_filter_store_sync(store) != SEEN_OK)
-            abort();
+        if (i == BATCHES / 2 && seen_file_sync(store) != SEEN_OK) abort();
         test_batch_free(&b);
     }
     return NULL;
@@ -50,11 +48,9 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         struct faults *calls = fault_os_install();
         calls->only = "datasync";
         fault_arm(calls, 0, 0, false);
-        seen_store_options o = {.mode = SEEN_STORE_DURABLE,
-                                .create = &specs[i]};
+        seen_file_options o = {.mode = SEEN_DURABLE, .create = &specs[i]};
         remove(path);
-        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
-                         SEEN_OK);
+        assert_int_equal(seen_file_open(&store, path, &o, NULL, NULL), SEEN_OK);
         pthread_t t[THREADS];
         for (uintptr_t n = 0; n < THREADS; n++)
             assert_int_equal(pthread_create(&t[n], NULL, add_all, (void *)n),
@@ -62,19 +58,18 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         for (size_t n = 0; n < THREADS; n++)
             pthread_join(t[n], NULL);
         uint64_t syncs = calls->calls;
-        assert_int_equal(seen_filter_store_close(store), SEEN_OK);
+        assert_int_equal(seen_file_close(store), SEEN_OK);
         fault_os_uninstall();
         print_message("%llu syncs for %d commits\n", (unsigned long long)syncs,
                       THREADS * BATCHES);
         assert_true(syncs > 0 && syncs <= THREADS * BATCHES);
 
-        o = (seen_store_options){.mode = SEEN_STORE_READ};
-        assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
-                         SEEN_OK);
+        o = (seen_file_options){.mode = SEEN_READ};
+        assert_int_equal(seen_file_open(&store, path, &o, NULL, NULL), SEEN_OK);
         uint64_t all = THREADS * BATCHES * BATCH;
-        assert_int_equal(
-            test_count_maybe(seen_filter_store_filter(store), 0, all), all);
-        seen_filter_store_close(store);
+        assert_int_equal(test_count_maybe(seen_file_filter(store), 0, all),
+                         all);
+        seen_file_close(store);
         assert_int_equal(seen_file_verify(path, NULL, NULL), SEEN_OK);
     }
 }
@@ -86,18 +81,17 @@ static _Atomic bool writing;
 
 static void *write_and_sync(void *spec)
 {
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = spec};
-    seen_filter_store *w;
-    if (seen_filter_store_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = spec};
+    seen_file *w;
+    if (seen_file_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
     for (int i = 0; i < 300; i++) {
         struct test_batch b = test_batch_new(acked, BATCH);
-        if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
-            abort();
+        if (seen_file_add_many(w, b.keys, BATCH, NULL) != SEEN_OK) abort();
         acked += BATCH;
-        if (i % 3 == 0 && seen_filter_store_sync(w) != SEEN_OK) abort();
+        if (i % 3 == 0 && seen_file_sync(w) != SEEN_OK) abort();
         test_batch_free(&b);
     }
-    if (seen_filter_store_close(w) != SEEN_OK) abort();
+    if (seen_file_close(w) != SEEN_OK) abort();
     writing = false;
     return NULL;
 }
@@ -119,19 +113,18 @@ static void readers_catch_a_file_that_changes(void **state)
         assert_int_equal(pthread_create(&t, NULL, write_and_sync, &specs[i]),
                          0);
         while (writing) {
-            seen_store_options o = {.mode = SEEN_STORE_READ};
+            seen_file_options o = {.mode = SEEN_READ};
             seen_outcome outcome = {.size = sizeof outcome};
             seen_error error = {0};
             uint64_t sure = acked;
             seen_status status =
-                seen_filter_store_open(&store, path, &o, &outcome, &error);
+                seen_file_open(&store, path, &o, &outcome, &error);
             if (status == SEEN_ABSENT && sure == 0) continue;
             if (status != SEEN_OK)
                 fail_msg("%s: %s", seen_strerror(status), error.text);
-            assert_int_equal(
-                test_count_maybe(seen_filter_store_filter(store), 0, sure),
-                sure);
-            seen_filter_store_close(store);
+            assert_int_equal(test_count_maybe(seen_file_filter(store), 0, sure),
+                             sure);
+            seen_file_close(store);
             if (looks++ % 8 == 0 &&
                 seen_file_verify(path, &outcome, &error) != SEEN_OK)
                 fail_msg("verify: %s", error.text);
@@ -146,14 +139,12 @@ static void readers_catch_a_file_that_changes(void **state)
 static void *come_and_go(void *nothing)
 {
     for (int i = 0; i < 40; i++) {
-        seen_store_options o = {.mode = SEEN_STORE_DURABLE};
-        seen_filter_store *w;
+        seen_file_options o = {.mode = SEEN_DURABLE};
+        seen_file *w;
         struct test_batch b = test_batch_new(acked, BATCH);
-        if (seen_filter_store_open(&w, path, &o, NULL, NULL) != SEEN_OK)
-            abort();
-        if (seen_filter_store_add_many(w, b.keys, BATCH, NULL) != SEEN_OK)
-            abort();
-        if (seen_filter_store_close(w) != SEEN_OK) abort();
+        if (seen_file_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
+        if (seen_file_add_many(w, b.keys, BATCH, NULL) != SEEN_OK) abort();
+        if (seen_file_close(w) != SEEN_OK) abort();
         acked += BATCH;
         test_batch_free(&b);
     }
@@ -196,8 +187,7 @@ static void *add_large(void *number)
     for (uint64_t i = 0; i < FRAMES; i++) {
         struct test_batch b = test_batch_new(
             ((uint64_t)(uintptr_t)number << 32) + i * FRAME, FRAME);
-        if (seen_filter_store_add_many(store, b.keys, FRAME, NULL) != SEEN_OK)
-            abort();
+        if (seen_file_add_many(store, b.keys, FRAME, NULL) != SEEN_OK) abort();
         test_batch_free(&b);
     }
     busy--;
@@ -221,10 +211,9 @@ static void checkpoints_come_round(void **state)
     (void)state;
     const seen_spec spec = {
         .kind = SEEN_BLOCKED, .items = 1000000, .fpp = 0.01};
-    seen_store_options o = {.mode = SEEN_STORE_DURABLE, .create = &spec};
+    seen_file_options o = {.mode = SEEN_DURABLE, .create = &spec};
     remove(path);
-    assert_int_equal(seen_filter_store_open(&store, path, &o, NULL, NULL),
-                     SEEN_OK);
+    assert_int_equal(seen_file_open(&store, path, &o, NULL, NULL), SEEN_OK);
     pthread_t t[THREADS];
     busy = THREADS;
     for (uintptr_t n = 0; n < THREADS; n++)
@@ -235,12 +224,12 @@ static void checkpoints_come_round(void **state)
         seen_os->list(scratch, add_size, &size);
         if (size > most) most = size;
         if (i == 20) /* the rest is left to them */
-            assert_int_equal(seen_filter_store_sync(store), SEEN_OK);
+            assert_int_equal(seen_file_sync(store), SEEN_OK);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     for (size_t n = 0; n < THREADS; n++)
         pthread_join(t[n], NULL);
-    assert_int_equal(seen_filter_store_close(store), SEEN_OK);
+    assert_int_equal(seen_file_close(store), SEEN_OK);
     print_message("%llu MB of journal at most, of %d\n",
                   (unsigned long long)(most >> 20),
                   THREADS * FRAMES * FRAME / (1 << 17));

@@ -95,12 +95,12 @@ static void do_nothing(void *handle)
 
 /* ---- Stores of users ---------------------------------------------------- */
 
-static seen_users *open_users(const char *dir, seen_store_mode mode)
+static seen_users *open_users(const char *dir, seen_mode mode)
 {
     seen_users *u = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
+    seen_users_options o = {.mode = mode, .create = mode != SEEN_READ};
     if (seen_users_open(&u, dir, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s: %s", dir, error.text);
     return u;
@@ -191,10 +191,10 @@ static void children_do_not_harm_a_store(void **state)
 {
     (void)state;
     task *const tasks[] = {do_nothing, use_users, close_users};
-    for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++)
+    for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++)
         for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
             const char *dir = fresh_name();
-            seen_users *u = open_users(dir, (seen_store_mode)mode);
+            seen_users *u = open_users(dir, (seen_mode)mode);
             mark(u, "a");
             assert_int_equal(seen_users_sync(u), SEEN_OK);
             mark(u, "b");
@@ -204,10 +204,10 @@ static void children_do_not_harm_a_store(void **state)
             mark(u, "d");
             assert_true(shown(u, "a") && shown(u, "d"));
             assert_int_equal(seen_users_close(u), SEEN_OK);
-            u = open_users(dir, SEEN_STORE_WRITE); /* nobody keeps us out */
+            u = open_users(dir, SEEN_WRITE); /* nobody keeps us out */
             assert_int_equal(seen_users_close(u), SEEN_OK);
             end(&c);
-            u = open_users(dir, SEEN_STORE_READ);
+            u = open_users(dir, SEEN_READ);
             assert_true(shown(u, "a") && shown(u, "b"));
             assert_true(shown(u, "c") && shown(u, "d"));
             assert_int_equal(seen_users_close(u), SEEN_OK);
@@ -224,8 +224,7 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
     if (parent == 0) {
         seen_users *u;
         seen_key a = text("a"), b = text("b"), item = text("item");
-        const seen_users_options o = {.mode = SEEN_STORE_DURABLE,
-                                      .create = true};
+        const seen_users_options o = {.mode = SEEN_DURABLE, .create = true};
         MUST(seen_users_open(&u, dir, &o, NULL, NULL) == SEEN_OK);
         MUST(seen_users_mark(u, a, 1000, &item, 1, NULL) == SEEN_OK);
         struct child c = begin(close_users, u);
@@ -236,7 +235,7 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
     int status;
     assert_int_equal(waitpid(parent, &status, 0), parent);
     assert_int_equal(status, 0);
-    seen_users *u = open_users(dir, SEEN_STORE_WRITE);
+    seen_users *u = open_users(dir, SEEN_WRITE);
     assert_true(shown(u, "a") && shown(u, "b"));
     assert_int_equal(seen_users_close(u), SEEN_OK);
 }
@@ -251,10 +250,10 @@ static void a_child_of_a_reader_cannot_ask(void **state)
 {
     (void)state;
     const char *dir = fresh_name();
-    seen_users *u = open_users(dir, SEEN_STORE_WRITE);
+    seen_users *u = open_users(dir, SEEN_WRITE);
     mark(u, "a");
     assert_int_equal(seen_users_close(u), SEEN_OK);
-    u = open_users(dir, SEEN_STORE_READ);
+    u = open_users(dir, SEEN_READ);
     assert_true(shown(u, "a"));
     struct child c = begin(close_reader, u);
     assert_true(shown(u, "a"));
@@ -284,7 +283,7 @@ static void a_child_may_open_the_store_itself(void **state)
 {
     (void)state;
     again = fresh_name();
-    seen_users *u = open_users(again, SEEN_STORE_DURABLE);
+    seen_users *u = open_users(again, SEEN_DURABLE);
     mark(u, "a");
     struct child c = begin(open_again, u);
     struct child d = begin(open_again, NULL);
@@ -307,7 +306,7 @@ static void use_memory(void *handle)
 static void a_store_in_memory_is_copied(void **state)
 {
     (void)state;
-    seen_users *u = open_users("mem:", SEEN_STORE_WRITE);
+    seen_users *u = open_users("mem:", SEEN_WRITE);
     mark(u, "a");
     struct child c = begin(use_memory, u);
     end(&c);
@@ -320,7 +319,7 @@ static void a_store_in_memory_is_copied(void **state)
 
 struct marker {
     seen_users *users;
-    seen_filter_store *file;
+    seen_file *file;
     pthread_t thread;
     uint64_t first, done; /* numbers that were acknowledged */
     atomic_bool *stop;
@@ -337,8 +336,7 @@ static void *mark_numbers(void *arg)
             m->failed =
                 seen_users_mark(m->users, key, 1000, &key, 1, NULL) != SEEN_OK;
         else
-            m->failed =
-                seen_filter_store_add_many(m->file, &key, 1, NULL) != SEEN_OK;
+            m->failed = seen_file_add_many(m->file, &key, 1, NULL) != SEEN_OK;
         if (!m->failed) m->done++;
         if (m->users && m->done % 20 == 0) (void)seen_users_sync(m->users);
     }
@@ -348,7 +346,7 @@ static void *mark_numbers(void *arg)
 #define MARKERS  3
 #define CHILDREN 60
 
-static void start(struct marker m[MARKERS], seen_users *u, seen_filter_store *s,
+static void start(struct marker m[MARKERS], seen_users *u, seen_file *s,
                   atomic_bool *stop)
 {
     for (uint64_t i = 0; i < MARKERS; i++) {
@@ -379,7 +377,7 @@ static void forks_in_the_midst_of_changes(void **state)
 {
     (void)state;
     const char *dir = fresh_name();
-    seen_users *u = open_users(dir, SEEN_STORE_WRITE);
+    seen_users *u = open_users(dir, SEEN_WRITE);
     struct marker m[MARKERS];
     atomic_bool stop = false;
     start(m, u, NULL, &stop);
@@ -389,7 +387,7 @@ static void forks_in_the_midst_of_changes(void **state)
     }
     join(m, &stop);
     assert_int_equal(seen_users_close(u), SEEN_OK);
-    u = open_users(dir, SEEN_STORE_READ);
+    u = open_users(dir, SEEN_READ);
     for (size_t i = 0; i < MARKERS; i++)
         for (uint64_t k = 0; k < m[i].done; k++) {
             uint64_t id = m[i].first + k;
@@ -412,38 +410,37 @@ static const seen_spec specs[] = {
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
-static seen_filter_store *open_file(const char *path, seen_store_mode mode,
-                                    const seen_spec *create)
+static seen_file *open_file(const char *path, seen_mode mode,
+                            const seen_spec *create)
 {
-    seen_filter_store *s = NULL;
+    seen_file *s = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_store_options o = {.mode = mode, .create = create};
-    if (seen_filter_store_open(&s, path, &o, &outcome, &error) != SEEN_OK)
+    seen_file_options o = {.mode = mode, .create = create};
+    if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s: %s", path, error.text);
     return s;
 }
 
-static void add(seen_filter_store *s, uint64_t first, size_t n)
+static void add(seen_file *s, uint64_t first, size_t n)
 {
     struct test_batch b = test_batch_new(first, n);
-    assert_int_equal(seen_filter_store_add_many(s, b.keys, n, NULL), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, b.keys, n, NULL), SEEN_OK);
     test_batch_free(&b);
 }
 
 static void use_file(void *handle)
 {
-    seen_filter_store *s = handle;
+    seen_file *s = handle;
     struct test_batch b = test_batch_new(5000, 10);
     bool answers[10] = {false};
     size_t n;
-    MUST(seen_filter_store_add_many(s, b.keys, 10, &n) == SEEN_INVALID);
-    MUST(seen_filter_store_visit_many(s, b.keys, 10, answers, &n) ==
-         SEEN_INVALID);
-    MUST(seen_filter_store_advance(s, 1000) != SEEN_OK);
-    MUST(seen_filter_store_remove_many(s, b.keys, 10, answers) != SEEN_OK);
-    MUST(seen_filter_store_sync(s) == SEEN_INVALID);
-    seen_filter_store_maybe_many(s, b.keys, 10, answers);
+    MUST(seen_file_add_many(s, b.keys, 10, &n) == SEEN_INVALID);
+    MUST(seen_file_visit_many(s, b.keys, 10, answers, &n) == SEEN_INVALID);
+    MUST(seen_file_advance(s, 1000) != SEEN_OK);
+    MUST(seen_file_remove_many(s, b.keys, 10, answers) != SEEN_OK);
+    MUST(seen_file_sync(s) == SEEN_INVALID);
+    seen_file_maybe_many(s, b.keys, 10, answers);
     for (size_t i = 0; i < 10; i++)
         MUST(answers[i]); /* who knows what its parent has added */
     test_batch_free(&b);
@@ -452,16 +449,16 @@ static void use_file(void *handle)
 static void close_file(void *handle)
 {
     use_file(handle);
-    MUST(seen_filter_store_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle) == SEEN_OK);
 }
 
 static void assert_holds(const char *path, uint64_t n)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_filter_store *s = open_file(path, SEEN_STORE_READ, NULL);
-    assert_int_equal(test_count_maybe(seen_filter_store_filter(s), 0, n), n);
-    seen_filter_store_close(s);
+    seen_file *s = open_file(path, SEEN_READ, NULL);
+    assert_int_equal(test_count_maybe(seen_file_filter(s), 0, n), n);
+    seen_file_close(s);
     assert_int_equal(seen_file_verify(path, &outcome, &error), SEEN_OK);
 }
 
@@ -470,18 +467,17 @@ static void children_do_not_harm_a_file(void **state)
     (void)state;
     task *const tasks[] = {do_nothing, use_file, close_file};
     for (size_t k = 0; k < SPECS; k++)
-        for (int mode = SEEN_STORE_WRITE; mode <= SEEN_STORE_DURABLE; mode++)
+        for (int mode = SEEN_WRITE; mode <= SEEN_DURABLE; mode++)
             for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
                 const char *path = fresh_name();
-                seen_filter_store *s =
-                    open_file(path, (seen_store_mode)mode, &specs[k]);
+                seen_file *s = open_file(path, (seen_mode)mode, &specs[k]);
                 add(s, 0, 100);
                 struct child c = begin(tasks[i], s);
                 add(s, 100, 100);
                 assert_holds(path, 200);
-                assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-                s = open_file(path, SEEN_STORE_WRITE, NULL);
-                assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+                assert_int_equal(seen_file_close(s), SEEN_OK);
+                s = open_file(path, SEEN_WRITE, NULL);
+                assert_int_equal(seen_file_close(s), SEEN_OK);
                 end(&c);
                 assert_holds(path, 200);
             }
@@ -491,35 +487,35 @@ static void ask_file(void *handle)
 {
     struct test_batch b = test_batch_new(0, 100);
     bool answers[100];
-    seen_filter_store_maybe_many(handle, b.keys, 100, answers);
+    seen_file_maybe_many(handle, b.keys, 100, answers);
     for (size_t i = 0; i < 100; i++)
         MUST(answers[i]);
     test_batch_fill(&b, TEST_STRANGERS, 100);
-    seen_filter_store_maybe_many(handle, b.keys, 100, answers);
+    seen_file_maybe_many(handle, b.keys, 100, answers);
     size_t maybe = 0;
     for (size_t i = 0; i < 100; i++)
         maybe += answers[i];
     MUST(maybe < 20);
     test_batch_free(&b);
-    MUST(seen_filter_store_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle) == SEEN_OK);
 }
 
 static void a_file_that_is_read_is_asked_by_all(void **state)
 {
     (void)state;
     const char *path = fresh_name();
-    seen_filter_store *s = open_file(path, SEEN_STORE_WRITE, &specs[0]);
+    seen_file *s = open_file(path, SEEN_WRITE, &specs[0]);
     add(s, 0, 100);
-    seen_filter_store_close(s);
-    s = open_file(path, SEEN_STORE_READ, NULL);
+    seen_file_close(s);
+    s = open_file(path, SEEN_READ, NULL);
     struct child c = begin(ask_file, s);
     end(&c);
-    seen_filter_store_close(s);
+    seen_file_close(s);
 }
 
 static void just_close_file(void *handle)
 {
-    MUST(seen_filter_store_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle) == SEEN_OK);
 }
 
 static void forks_in_the_midst_of_adds(void **state)
@@ -527,7 +523,7 @@ static void forks_in_the_midst_of_adds(void **state)
     (void)state;
     const char *path = fresh_name();
     const seen_spec spec = {.kind = SEEN_SET};
-    seen_filter_store *s = open_file(path, SEEN_STORE_DURABLE, &spec);
+    seen_file *s = open_file(path, SEEN_DURABLE, &spec);
     struct marker m[MARKERS];
     atomic_bool stop = false;
     start(m, NULL, s, &stop);
@@ -536,15 +532,14 @@ static void forks_in_the_midst_of_adds(void **state)
         end(&c);
     }
     join(m, &stop);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
-    s = open_file(path, SEEN_STORE_READ, NULL);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
+    s = open_file(path, SEEN_READ, NULL);
     for (size_t i = 0; i < MARKERS; i++)
         for (uint64_t k = 0; k < m[i].done; k++) {
             uint64_t id = m[i].first + k;
-            assert_true(
-                seen_maybe(seen_filter_store_filter(s), &id, sizeof id));
+            assert_true(seen_maybe(seen_file_filter(s), &id, sizeof id));
         }
-    seen_filter_store_close(s);
+    seen_file_close(s);
 }
 
 /* ---- exec() ------------------------------------------------------------- */
@@ -557,10 +552,9 @@ static void descriptors_are_closed_by_exec(void **state)
     for (int fd = 0; fd < 1024; fd++)
         before[fd] = fcntl(fd, F_GETFD) >= 0;
     const char *dir = fresh_name();
-    seen_users *u = open_users(dir, SEEN_STORE_DURABLE);
+    seen_users *u = open_users(dir, SEEN_DURABLE);
     mark(u, "a");
-    seen_filter_store *s =
-        open_file(fresh_name(), SEEN_STORE_DURABLE, &specs[0]);
+    seen_file *s = open_file(fresh_name(), SEEN_DURABLE, &specs[0]);
     int ours = 0;
     for (int fd = 0; fd < 1024; fd++) {
         int flags = fcntl(fd, F_GETFD);
@@ -570,7 +564,7 @@ static void descriptors_are_closed_by_exec(void **state)
     }
     assert_true(ours >= 4);
     assert_int_equal(seen_users_close(u), SEEN_OK);
-    assert_int_equal(seen_filter_store_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s), SEEN_OK);
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static void make_store(const char *dir)
     seen_policy policy = {
         .items = 5000, .generations = 4, .fpp = 0.001, .ttl = 1000000};
     seen_users_options o = {
-        .mode = SEEN_STORE_WRITE, .create = true, .policy = &policy};
+        .mode = SEEN_WRITE, .create = true, .policy = &policy};
     if (seen_users_open(&u, dir, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);
     for (uint64_t i = 0; i < USERS; i++) {
@@ -124,20 +124,20 @@ static enum outcome ask_everybody(seen_users *u)
     return RIGHT;
 }
 
-static enum outcome use_store(seen_store_mode mode)
+static enum outcome use_store(seen_mode mode)
 {
     seen_users *u;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_users_options o = {.mode = mode, .create = mode != SEEN_STORE_READ};
+    seen_users_options o = {.mode = mode, .create = mode != SEEN_READ};
     if (seen_users_open(&u, in("cut", ""), &o, &outcome, &error) != SEEN_OK)
         return error.text[0] ? REFUSED : WRONG;
     if (outcome.created) return WRONG;
     enum outcome what = ask_everybody(u);
-    if (what == RIGHT && mode == SEEN_STORE_READ &&
+    if (what == RIGHT && mode == SEEN_READ &&
         seen_users_backup(u, in("copy", ""), &error) != SEEN_OK)
         what = WRONG;
-    if (what == RIGHT && mode != SEEN_STORE_READ) {
+    if (what == RIGHT && mode != SEEN_READ) {
         char buf[16];
         seen_key item = {"more", 4};
         for (uint64_t i = 0; i < 50; i++)
@@ -149,7 +149,7 @@ static enum outcome use_store(seen_store_mode mode)
     return seen_users_close(u) == SEEN_OK ? what : WRONG;
 }
 
-static int in_child(seen_store_mode mode)
+static int in_child(seen_mode mode)
 {
     fflush(NULL);
     pid_t child = fork();
@@ -179,13 +179,13 @@ static void remove_dir(const char *dir)
 static enum outcome cut_to(const uint8_t *bytes, size_t len)
 {
     enum outcome what = RIGHT;
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_WRITE; mode++) {
+    for (int mode = SEEN_READ; mode <= SEEN_WRITE; mode++) {
         assert_int_equal(mkdir(in("cut", ""), 0700), 0);
         write_whole(in("cut", "data.mdb"), bytes, len);
-        int came = in_child((seen_store_mode)mode);
+        int came = in_child((seen_mode)mode);
         if (came != RIGHT && came != REFUSED)
             fail_msg("cut to %zu bytes, mode %d: %d", len, mode, came);
-        if (mode == SEEN_STORE_READ) what = (enum outcome)came;
+        if (mode == SEEN_READ) what = (enum outcome)came;
         assert_int_equal(came, what); /* readers and writers agree */
         remove_dir("cut");
         remove_dir("copy");
@@ -253,7 +253,7 @@ static void writers_keep_the_file_long_enough(void **state)
     assert_true(cut < len);
     assert_int_equal(mkdir(in("cut", ""), 0700), 0);
     write_whole(in("cut", "data.mdb"), bytes, cut);
-    assert_int_equal(in_child(SEEN_STORE_WRITE), RIGHT);
+    assert_int_equal(in_child(SEEN_WRITE), RIGHT);
     free(bytes);
     bytes = read_whole(in("cut", "data.mdb"), &now);
     assert_true(now >= len);

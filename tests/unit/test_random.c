@@ -1,6 +1,6 @@
 /* test_random.c - random keys when the kernel hesitates, gives little, or has
  * none. */
-#include "seen_store.h"
+#include "seen_file.h"
 
 #include "helpers/harness.h"
 #include "store/os.h"
@@ -69,7 +69,7 @@ static void sixteen_bytes_arrive_in_one_call(void **state)
     (void)state;
     uint8_t key[18];
     memset(key, 0x33, sizeof key);
-    assert_int_equal(seen_random_key(key + 1), SEEN_OK);
+    assert_int_equal(seen_random_secret(key + 1), SEEN_OK);
     assert_sequence(key + 1);
     assert_int_equal(key[0], 0x33);
     assert_int_equal(key[17], 0x33);
@@ -83,7 +83,7 @@ static void short_reads_are_continued(void **state)
         uint8_t key[16] = {0};
         fake.most = most;
         fake.given = 0;
-        assert_int_equal(seen_random_key(key), SEEN_OK);
+        assert_int_equal(seen_random_secret(key), SEEN_OK);
         assert_sequence(key);
     }
 }
@@ -94,7 +94,7 @@ static void an_interruption_is_retried(void **state)
     uint8_t key[16] = {0};
     fake.interruptions = 5;
     fake.most = 7;
-    assert_int_equal(seen_random_key(key), SEEN_OK);
+    assert_int_equal(seen_random_secret(key), SEEN_OK);
     assert_sequence(key);
     assert_int_equal(fake.calls, 5 + 3);
 }
@@ -111,7 +111,7 @@ static void failure_is_reported_and_the_key_is_unchanged(void **state)
             fake.until = until;
             fake.given = 0;
             fake.error = errors[i];
-            assert_int_equal(seen_random_key(key), SEEN_IO);
+            assert_int_equal(seen_random_secret(key), SEEN_IO);
             for (int j = 0; j < 16; j++)
                 assert_int_equal(key[j], 0x44);
             if (errors[i]) assert_int_equal(errno, errors[i]);
@@ -122,8 +122,8 @@ static void the_kernel_gives_different_keys(void **state)
 {
     (void)state;
     uint8_t a[16] = {0}, b[16] = {0}, none[16] = {0};
-    assert_int_equal(seen_random_key(a), SEEN_OK);
-    assert_int_equal(seen_random_key(b), SEEN_OK);
+    assert_int_equal(seen_random_secret(a), SEEN_OK);
+    assert_int_equal(seen_random_secret(b), SEEN_OK);
     assert_memory_not_equal(a, b, 16);
     assert_memory_not_equal(a, none, 16);
 }

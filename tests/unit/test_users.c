@@ -132,9 +132,9 @@ static void fill(struct batch *b, struct test_rng *r)
 
 static seen_key name_of(size_t user)
 {
-    static char names[USERS][SEEN_USER_MOST + 1];
+    static char names[USERS][SEEN_USER_MAX + 1];
     size_t len = user == 0   ? 1
-                 : user == 1 ? SEEN_USER_MOST
+                 : user == 1 ? SEEN_USER_MAX
                              : 1 + test_mix(user) % 40;
     memset(names[user], 'a' + (int)(user % 26), len);
     snprintf(names[user], len + 1, "%zu", user);
@@ -354,7 +354,7 @@ static void one_life(const char *where, struct test_rng *r, uint64_t operations)
 {
     struct reference f;
     bool lasting = strcmp(where, "mem:") != 0;
-    seen_users_options o = {.mode = SEEN_STORE_WRITE,
+    seen_users_options o = {.mode = SEEN_WRITE,
                             .create = true,
                             .secret = test_secret,
                             .policy = &small_policy,
@@ -433,7 +433,7 @@ static void old_users_leave(void **state)
     const char *stores[] = {"mem:", fresh_dir()};
     for (size_t i = 0; i < 2; i++) {
         seen_users *u = open_store(
-            stores[i], (seen_users_options){.mode = SEEN_STORE_WRITE,
+            stores[i], (seen_users_options){.mode = SEEN_WRITE,
                                             .create = true,
                                             .policy = &small_policy});
         char name[16];
@@ -484,7 +484,7 @@ static seen_users *open_crowd(const char *dir)
     test_clock_install();
     test_set_clock(TODAY);
     seen_users *u = open_store(
-        dir, (seen_users_options){.mode = SEEN_STORE_WRITE, .create = true});
+        dir, (seen_users_options){.mode = SEEN_WRITE, .create = true});
     for (int k = 0; k < CROWD; k++) {
         snprintf(name, sizeof name, "u%d", k);
         mark_at(u, name, TODAY);
@@ -558,7 +558,7 @@ static void a_clock_that_leaps_removes_nobody(void **state)
     assert_int_equal(seen_users_sweep(u, 0, &removed), SEEN_OK);
     assert_int_equal(removed, 0);
     seen_users_close(u);
-    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     assert_int_equal(left_after_checkpoints(u, TODAY + 20 * DAY), CROWD + 1);
     assert_in_range(clock_ahead(u), 20 * DAY - 60000, 20 * DAY);
     /* One leap does not vouch for another. */
@@ -581,7 +581,7 @@ static void a_clock_that_stays_is_believed(void **state)
     (void)state;
     char dir[512];
     snprintf(dir, sizeof dir, "%s", fresh_dir());
-    seen_users_options writes = {.mode = SEEN_STORE_WRITE};
+    seen_users_options writes = {.mode = SEEN_WRITE};
     for (int knows = 0; knows < 2; knows++) {
         seen_users *u = open_crowd(dir);
         seen_users_close(u);
@@ -671,7 +671,7 @@ static void takes_are_one_step(void **state)
         static atomic_uchar given[8 * CATALOGUE];
         memset(given, 0, sizeof given);
         seen_users *u = open_store(
-            stores[s], (seen_users_options){.mode = SEEN_STORE_DURABLE,
+            stores[s], (seen_users_options){.mode = SEEN_DURABLE,
                                             .create = true,
                                             .checkpoint_bytes = 1000});
         struct taker t[THREADS];
@@ -709,7 +709,7 @@ static void in_child(void (*work)(const char *dir), const char *dir)
 static void mark_and_die(const char *dir)
 {
     seen_users *u = open_store(
-        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true});
+        dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
     seen_key a = text("a"), b = text("b");
     if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
         seen_users_sync(u) ||
@@ -730,8 +730,7 @@ static void obey(const char *dir, int hear, int tell)
     seen_users *u = NULL;
     char order;
     while (read(hear, &order, 1) == 1) {
-        const seen_users_options o = {.mode = SEEN_STORE_DURABLE,
-                                      .create = true};
+        const seen_users_options o = {.mode = SEEN_DURABLE, .create = true};
         if (order == 'o' && seen_users_open(&u, dir, &o, NULL, NULL)) _exit(1);
         seen_key *item = order == 'a'   ? &a
                          : order == 'b' ? &b
@@ -833,7 +832,7 @@ static void read_again_and_again(const char *dir)
 static void write_and_die(const char *dir)
 {
     seen_users *u;
-    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    seen_users_options o = {.mode = SEEN_WRITE};
     if (seen_users_open(&u, dir, &o, NULL, NULL)) _exit(1);
 }
 
@@ -872,7 +871,7 @@ static void mark_as_another_user(const char *dir)
     seen_os = real_os;
     seen_users *u;
     seen_key c = text("c");
-    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    seen_users_options o = {.mode = SEEN_WRITE};
     if (seen_users_open(&u, dir, &o, NULL, NULL) ||
         seen_users_mark(u, text("user"), 1000, &c, 1, NULL))
         _exit(1);
@@ -959,11 +958,10 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
 
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    assert_int_equal(
-        seen_users_open(&u, dir,
-                        &(seen_users_options){.mode = SEEN_STORE_WRITE},
-                        &outcome, &error),
-        SEEN_OK);
+    assert_int_equal(seen_users_open(&u, dir,
+                                     &(seen_users_options){.mode = SEEN_WRITE},
+                                     &outcome, &error),
+                     SEEN_OK);
     assert_true(outcome.recovered);
     assert_int_equal(outcome.recovered_keys, 2);
     assert_true(shown(u, "user", "b"));
@@ -981,8 +979,7 @@ static void what_was_recovered_is_written(void **state)
     const char *dir = fresh_dir();
     seen_users_stats stats = {0};
     in_child(mark_and_die, dir);
-    seen_users *u =
-        open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    seen_users *u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     while (stats.checkpoints == 0) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
@@ -998,8 +995,7 @@ static void write_elsewhere(const char *dir)
     seen_users *u;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (seen_users_open(&u, dir,
-                        &(seen_users_options){.mode = SEEN_STORE_WRITE},
+    if (seen_users_open(&u, dir, &(seen_users_options){.mode = SEEN_WRITE},
                         &outcome, &error) != SEEN_BUSY ||
         !strstr(error.text, "another program"))
         _exit(1);
@@ -1009,7 +1005,7 @@ static void there_is_one_writer(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
-    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     seen_users *u = open_store(dir, o);
     in_child(write_elsewhere, dir);
     assert_int_equal(try_open(dir, o), SEEN_BUSY);
@@ -1029,8 +1025,8 @@ static void what_is_no_store_is_called_by_its_name(void **state)
     assert_non_null(f);
     fputs("a program, or notes\n", f);
     fclose(f);
-    for (int mode = SEEN_STORE_READ; mode <= SEEN_STORE_DURABLE; mode++) {
-        seen_users_options o = {.mode = mode, .create = mode > SEEN_STORE_READ};
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) {
+        seen_users_options o = {.mode = mode, .create = mode > SEEN_READ};
         assert_int_equal(seen_users_open(&u, path, &o, &outcome, &error),
                          SEEN_INVALID);
         assert_string_equal(error.text,
@@ -1052,7 +1048,7 @@ static void a_second_writer_waits_if_it_is_asked_to(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
-    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     seen_users *u = open_store(dir, o);
     o.wait_ms = 10;
     assert_int_equal(try_open(dir, o), SEEN_BUSY);
@@ -1080,12 +1076,12 @@ static void backups_have_everything(void **state)
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_INVALID);
     assert_non_null(strstr(error.text, "there already"));
     seen_users_close(u);
-    u = open_store(copy, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    u = open_store(copy, (seen_users_options){.mode = SEEN_WRITE});
     assert_true(shown(u, "user", "a"));
     assert_true(shown(u, "user", "b"));
     seen_users_close(u);
     /* By the writer. */
-    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     seen_key c = text("c");
     seen_users_mark(u, text("third"), 1000, &c, 1, NULL);
     snprintf(copy, sizeof copy, "%s.second", dir);
@@ -1096,7 +1092,7 @@ static void backups_have_everything(void **state)
     assert_true(shown(u, "other", "b"));
     seen_users_close(u);
 
-    u = open_store("mem:", (seen_users_options){.mode = SEEN_STORE_WRITE});
+    u = open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_UNSUPPORTED);
     seen_users_close(u);
 }
@@ -1110,7 +1106,7 @@ static void a_store_that_lost_its_file_is_not_founded_anew(void **state)
     in_child(mark_and_die, dir);
     snprintf(file, sizeof file, "%s/data.mdb", dir);
     unlink(file);
-    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
     assert_int_equal(try_open(dir, o), SEEN_CORRUPT);
 }
@@ -1188,7 +1184,7 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
         const char *dir = fresh_dir();
         seen_users *u;
-        seen_users_options writes = {.mode = SEEN_STORE_WRITE};
+        seen_users_options writes = {.mode = SEEN_WRITE};
         assert_int_equal(mkdir(dir, 0700), 0);
         left[i](dir);
         assert_int_equal(seen_users_open(&u, dir, NULL, NULL, NULL),
@@ -1230,7 +1226,7 @@ static void mark_a_nasty_name(const char *dir)
     seen_key a = text("a");
     nasty_name(name);
     seen_users *u = open_store(
-        dir, (seen_users_options){.mode = SEEN_STORE_DURABLE, .create = true});
+        dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
     if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
         seen_users_mark(u, (seen_key){name, sizeof name}, 1000, &a, 1, NULL))
         _exit(1);
@@ -1266,7 +1262,7 @@ static void a_name_cannot_pass_for_a_frame(void **state)
     seen_users *u = open_store(dir, (seen_users_options){.tail = true});
     assert_true(shown(u, "user", "a"));
     seen_users_close(u);
-    u = open_store(dir, (seen_users_options){.mode = SEEN_STORE_WRITE});
+    u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     assert_true(shown(u, "user", "a"));
     assert_int_equal(seen_users_close(u), SEEN_OK);
 }
@@ -1279,7 +1275,7 @@ static void policies_change_and_secrets_do_not(void **state)
     const char *dir = fresh_dir();
     seen_policy first = {.items = 5, .generations = 2, .ttl = 1000};
     seen_policy second = {.items = 7, .generations = 3, .ttl = 5000};
-    seen_users_options o = {.mode = SEEN_STORE_WRITE,
+    seen_users_options o = {.mode = SEEN_WRITE,
                             .create = true,
                             .policy = &first,
                             .secret = test_secret};
@@ -1317,8 +1313,7 @@ static void policies_change_and_secrets_do_not(void **state)
 static void two_policies(const char *dir)
 {
     seen_policy p = {.items = 5, .generations = 2, .ttl = 1000};
-    seen_users_options o = {
-        .mode = SEEN_STORE_WRITE, .create = true, .policy = &p};
+    seen_users_options o = {.mode = SEEN_WRITE, .create = true, .policy = &p};
     seen_key a[] = {text("a"), text("b"), text("c")};
     seen_users *u = open_store(dir, o);
     seen_users_mark(u, text("user"), 1000, a, 3, NULL);
@@ -1327,7 +1322,7 @@ static void two_policies(const char *dir)
 static void another_policy(const char *dir)
 {
     seen_policy p = {.items = 2, .generations = 9, .ttl = 9000};
-    seen_users_options o = {.mode = SEEN_STORE_WRITE, .policy = &p};
+    seen_users_options o = {.mode = SEEN_WRITE, .policy = &p};
     seen_key d[] = {text("d"), text("e"), text("f")};
     seen_users *u = open_store(dir, o);
     seen_users_mark(u, text("user"), 1000, d, 3, NULL);
@@ -1339,7 +1334,7 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     const char *dir = fresh_dir();
     in_child(two_policies, dir);
     in_child(another_policy, dir);
-    seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_STORE_WRITE}};
+    seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_WRITE}};
     for (size_t i = 0; i < 2; i++) {
         seen_users *u = open_store(dir, ways[i]);
         seen_exposure_info info;
@@ -1358,7 +1353,7 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
 static void bad_arguments_are_refused(void **state)
 {
     (void)state;
-    seen_users_options o = {.mode = SEEN_STORE_WRITE};
+    seen_users_options o = {.mode = SEEN_WRITE};
     assert_int_equal(try_open(fresh_dir(), o), SEEN_ABSENT);
     assert_int_equal(try_open(fresh_dir(), (seen_users_options){0}),
                      SEEN_ABSENT);
@@ -1374,14 +1369,14 @@ static void bad_arguments_are_refused(void **state)
                      SEEN_INVALID);
 
     seen_users *u =
-        open_store("mem:", (seen_users_options){.mode = SEEN_STORE_WRITE});
+        open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
     seen_key x = text("x");
-    char long_name[SEEN_USER_MOST + 2] = {0};
-    assert_int_equal(seen_users_mark(u, (seen_key){long_name, SEEN_USER_MOST},
-                                     1, &x, 1, NULL),
+    char long_name[SEEN_USER_MAX + 2] = {0};
+    assert_int_equal(seen_users_mark(u, (seen_key){long_name, SEEN_USER_MAX}, 1,
+                                     &x, 1, NULL),
                      SEEN_OK);
     assert_int_equal(seen_users_mark(u,
-                                     (seen_key){long_name, SEEN_USER_MOST + 1},
+                                     (seen_key){long_name, SEEN_USER_MAX + 1},
                                      1, &x, 1, NULL),
                      SEEN_INVALID);
     assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL),
@@ -1404,7 +1399,7 @@ static void a_refusal_is_of_its_call_alone(void **state)
     (void)state;
     const seen_policy p = {.items = 2, .generations = 2};
     seen_users *u = open_store(
-        "mem:", (seen_users_options){.mode = SEEN_STORE_WRITE, .policy = &p});
+        "mem:", (seen_users_options){.mode = SEEN_WRITE, .policy = &p});
     bool there;
     for (int next = 0; next < 3; next++) {
         seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
@@ -1451,7 +1446,7 @@ static void damage_is_an_error_for_its_user_alone(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
-    seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+    seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     seen_users *u = open_store(dir, o);
     struct test_batch b = test_batch_new(0, 30);
     seen_users_mark(u, text("good"), 1000, b.keys, 30, NULL);
@@ -1514,10 +1509,10 @@ static bool skip_one(void *ctx, const seen_users_entry *entry)
 static void names_that_are_too_long_are_corruption(void **state)
 {
     (void)state;
-    static const uint16_t lengths[] = {SEEN_USER_MOST + 1, 2000, 0};
+    static const uint16_t lengths[] = {SEEN_USER_MAX + 1, 2000, 0};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         const char *dir = fresh_dir();
-        seen_users_options o = {.mode = SEEN_STORE_WRITE, .create = true};
+        seen_users_options o = {.mode = SEEN_WRITE, .create = true};
         seen_users *u = open_store(dir, o);
         seen_key item = text("item");
         assert_int_equal(
@@ -1556,7 +1551,7 @@ static void all_ways_give_the_same_answers(void **state)
                      SEEN_OK);
     for (size_t s = 0; s < 2; s++) {
         seen_users *u =
-            open_store(stores[s], (seen_users_options){.mode = SEEN_STORE_WRITE,
+            open_store(stores[s], (seen_users_options){.mode = SEEN_WRITE,
                                                        .create = true,
                                                        .secret = test_secret});
         for (size_t i = 0; i < 2000; i += 20)

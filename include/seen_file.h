@@ -1,10 +1,10 @@
 /*
- * seen_store.h - what survives: filters in files, secrets from the kernel. In
+ * seen_file.h - what survives: filters in files, secrets from the kernel. In
  * libseen_store; the contract of seen.h holds here, except that these calls
  * make system calls.
  */
-#ifndef SEEN_STORE_H
-#define SEEN_STORE_H
+#ifndef SEEN_FILE_H
+#define SEEN_FILE_H
 
 #include "seen.h"
 
@@ -14,7 +14,7 @@ extern "C" {
 
 /* Fill `key` with 16 secret bytes for seen_spec.key, from the kernel's random
  * generator and from nothing else: SEEN_IO, key untouched, if it has none. */
-SEEN_API seen_status seen_random_key(uint8_t key[16]);
+SEEN_API seen_status seen_random_secret(uint8_t key[16]);
 
 /* ---- A filter in a file ------------------------------------------------- */
 
@@ -37,10 +37,10 @@ SEEN_API seen_status seen_random_key(uint8_t key[16]);
  *            causes SIGBUS, as with any mapped file.
  * Forks      A handle belongs to the process that opened it. In a child that was
  *            forked every call that changes is SEEN_INVALID; open the file again
- *            there. seen_filter_store_maybe_many() answers as before if the file
- *            was opened with SEEN_STORE_READ and is no window; otherwise every
+ *            there. seen_file_maybe_many() answers as before if the file
+ *            was opened with SEEN_READ and is no window; otherwise every
  *            answer is true: the child cannot know what its parent has added.
- *            seen_filter_store_close() in a child frees memory and descriptors
+ *            seen_file_close() in a child frees memory and descriptors
  *            and touches nothing on disk; if another thread was in a call at the
  *            time of the fork, they stay until the child exits or calls exec(). If
  *            the parent dies without closing the file, its lock stays with
@@ -48,28 +48,28 @@ SEEN_API seen_status seen_random_key(uint8_t key[16]);
  *
  * One writer and any number of readers, in any processes. A reader sees the
  * file as it was when it was opened, or newer. All calls on one store may run
- * at once; the filter that seen_filter_store_filter() lends may be asked while
+ * at once; the filter that seen_file_filter() lends may be asked while
  * nobody changes the store.
  */
-typedef struct seen_filter_store seen_filter_store;
+typedef struct seen_file seen_file;
 
-typedef enum seen_store_mode {
-    SEEN_STORE_READ = 0, /* look, do not touch; the file is mapped */
-    SEEN_STORE_WRITE,    /* changes survive a crash of the program at once, a
+typedef enum seen_mode {
+    SEEN_READ = 0, /* look, do not touch; the file is mapped */
+    SEEN_WRITE,    /* changes survive a crash of the program at once, a
                             loss of power after _sync() or _close() */
-    SEEN_STORE_DURABLE   /* a change that returned SEEN_OK survives everything;
+    SEEN_DURABLE   /* a change that returned SEEN_OK survives everything;
                             threads that change at once share one sync */
-} seen_store_mode;
+} seen_mode;
 
-typedef struct seen_store_options {
-    seen_store_mode mode;
+typedef struct seen_file_options {
+    seen_mode mode;
     uint32_t flags;          /* SEEN_SECRET_APART: when creating */
     const uint8_t *secret;   /* 16 bytes, where it was kept apart */
     const seen_spec *create; /* make the file if there is none; NULL: then it
                                 is SEEN_ABSENT */
     uint64_t wait_ms;        /* for another writer; 0: SEEN_BUSY at once */
     uint64_t reserved[5];
-} seen_store_options;
+} seen_file_options;
 
 /* What a call found and did, beside its status and its error; may be NULL. Written
  * also when the call fails later. */
@@ -90,43 +90,35 @@ typedef struct seen_outcome {
  * SEEN_CORRUPT  damaged; seen_file_verify() says where
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
  */
-SEEN_API seen_status seen_filter_store_open(seen_filter_store **s,
-                                            const char *path,
-                                            const seen_store_options *options,
-                                            seen_outcome *outcome,
-                                            seen_error *error);
+SEEN_API seen_status seen_file_open(seen_file **s, const char *path,
+                                    const seen_file_options *options,
+                                    seen_outcome *outcome, seen_error *error);
 
 /* Everything to disk, journal gone. The store is closed whatever the status;
  * after SEEN_IO, what was acknowledged is still in file and journal. */
-SEEN_API seen_status seen_filter_store_close(seen_filter_store *s);
+SEEN_API seen_status seen_file_close(seen_file *s);
 
 /* Lent until the store is changed or closed. */
-SEEN_API const seen_filter *
-seen_filter_store_filter(const seen_filter_store *s);
+SEEN_API const seen_filter *seen_file_filter(const seen_file *s);
 
 /* As the calls of seen.h without _store_. After a failed sync every change is
  * SEEN_IO until the store is opened again: nobody knows what is on disk. */
-SEEN_API void seen_filter_store_maybe_many(seen_filter_store *s,
-                                           const seen_key *keys, size_t n,
-                                           bool *answers);
-SEEN_API seen_status seen_filter_store_add_many(seen_filter_store *s,
-                                                const seen_key *keys, size_t n,
-                                                size_t *added);
-SEEN_API seen_status seen_filter_store_visit_many(seen_filter_store *s,
-                                                  const seen_key *keys,
-                                                  size_t n, bool *before,
-                                                  size_t *visited);
+SEEN_API void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
+                                   bool *answers);
+SEEN_API seen_status seen_file_add_many(seen_file *s, const seen_key *keys,
+                                        size_t n, size_t *added);
+SEEN_API seen_status seen_file_visit_many(seen_file *s, const seen_key *keys,
+                                          size_t n, bool *before,
+                                          size_t *visited);
 /* removed[i]: key i was there. */
-SEEN_API seen_status seen_filter_store_remove_many(seen_filter_store *s,
-                                                   const seen_key *keys,
-                                                   size_t n, bool *removed);
+SEEN_API seen_status seen_file_remove_many(seen_file *s, const seen_key *keys,
+                                           size_t n, bool *removed);
 /* The time, for SEEN_WINDOW. Reaches the file with the next change; of a store
  * that is only read, it concerns nobody else. */
-SEEN_API seen_status seen_filter_store_advance(seen_filter_store *s,
-                                               uint64_t now_ms);
+SEEN_API seen_status seen_file_advance(seen_file *s, uint64_t now_ms);
 /* Everything acknowledged is in the file itself afterwards. Happens by itself
  * when the journal has grown long. */
-SEEN_API seen_status seen_filter_store_sync(seen_filter_store *s);
+SEEN_API seen_status seen_file_sync(seen_file *s);
 
 /* Write a filter to `path`, beside it first, then renamed: whatever happens,
  * there is the old file or the new one. SEEN_BUSY: a writer has the old one.
@@ -160,4 +152,4 @@ SEEN_API seen_status seen_file_verify(const char *path, seen_outcome *outcome,
 }
 #endif
 
-#endif /* SEEN_STORE_H */
+#endif /* SEEN_FILE_H */
