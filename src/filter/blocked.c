@@ -49,18 +49,18 @@ static const struct blocked *peek(const seen_filter *f)
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static struct seen_layout layout_of(const seen_plan *plan)
+static struct seen_line_layout layout_of(const seen_plan *plan)
 {
     uint32_t k = plan->hashes;
-    struct seen_layout l = {.regions = k < 8 ? 1 : k / 8,
-                            .per_line = k < 8 ? k : 8};
+    struct seen_line_layout l = {.regions = k < 8 ? 1 : k / 8,
+                                 .per_line = k < 8 ? k : 8};
     l.count = plan->bits / SEEN_LINE_BITS / l.regions;
     return l;
 }
 
 static double blocked_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    struct seen_layout l = layout_of(plan);
+    struct seen_line_layout l = layout_of(plan);
     double fpp =
         seen_fpp_blocked(items, l.count * l.regions, l.regions, l.per_line);
     return fmin(1, fpp + seen_hash_fpp((double)items, plan->hash_bits));
@@ -68,7 +68,7 @@ static double blocked_plan_fpp(const seen_plan *plan, uint64_t items)
 
 /* 128 bits also where line numbers would eat into the low half of 64. */
 static uint32_t hash_bits(double n, double p, const seen_spec *spec,
-                          const struct seen_layout *l)
+                          const struct seen_line_layout *l)
 {
     uint32_t bits = seen_hash_bits_for(n, p, spec);
     return bits == 64 && l->count > UINT32_MAX ? 128 : bits;
@@ -86,7 +86,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     if (problem) return problem;
 
     uint32_t k = spec->hashes;
-    if (k && !seen_layout_takes(k))
+    if (k && !seen_line_layout_takes(k))
         return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
                "128";
     uint64_t lines = spec->bits / SEEN_LINE_BITS;
@@ -100,12 +100,12 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     double fpp = spec->fpp - seen_hash_fpp((double)items, plan->hash_bits);
 
     /* 2. The layout, from whichever two are given. */
-    struct seen_layout l;
+    struct seen_line_layout l;
     if (!spec->bits) {
-        if (!seen_layout_for(items, fpp, k, &l))
+        if (!seen_line_layout_for(items, fpp, k, &l))
             return "items at this fpp take more than 32 TiB";
     } else if (items) {
-        if (!seen_layout_within(items, lines, k, &l))
+        if (!seen_line_layout_within(items, lines, k, &l))
             return "bits is too few for this many hashes";
     } else {
         /* As many keys as the classic formula allows: the best shape for
@@ -115,9 +115,9 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         double n = seen_capacity_for((double)spec->bits, fpp, &any);
         if (!(n >= 1)) n = 1;
         if (!(n < 0x1p63)) n = 0x1p63;
-        if (!seen_layout_within((uint64_t)n, lines, k, &l))
+        if (!seen_line_layout_within((uint64_t)n, lines, k, &l))
             return "bits is too few for this many hashes";
-        items = seen_layout_capacity(&l, fpp);
+        items = seen_line_layout_capacity(&l, fpp);
         if (items == 0) return "bits is too few for even one key at this fpp";
     }
     plan->hashes = l.regions * l.per_line;
@@ -139,8 +139,8 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
 
 static bool blocked_plan_read(seen_plan *plan)
 {
-    if (!seen_layout_takes(plan->hashes) || plan->width != 0) return false;
-    struct seen_layout l = layout_of(plan);
+    if (!seen_line_layout_takes(plan->hashes) || plan->width != 0) return false;
+    struct seen_line_layout l = layout_of(plan);
     if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits != l.count * l.regions * SEEN_LINE_BITS ||
         (plan->hash_bits == 64 && l.count > UINT32_MAX))
@@ -153,7 +153,7 @@ static bool blocked_plan_read(seen_plan *plan)
 
 static void blocked_shape(seen_filter *f)
 {
-    struct seen_layout l = layout_of(&f->plan);
+    struct seen_line_layout l = layout_of(&f->plan);
     uint64_t bytes = f->plan.bits / 8;
     self(f)->lines = (struct seen_lines){.count = l.count,
                                          .regions = l.regions,

@@ -152,7 +152,7 @@ static uint64_t next_capacity(uint32_t i, uint64_t total)
     return seen_min64(wanted, MOST_ITEMS - total);
 }
 
-static uint64_t lines_in(const struct seen_layout *l)
+static uint64_t lines_in(const struct seen_line_layout *l)
 {
     return l->count * l->regions;
 }
@@ -160,23 +160,23 @@ static uint64_t lines_in(const struct seen_layout *l)
 /* The lines of layer i for so many keys. One more line for each key must save
  * a tenth of the memory here: a chain asks more lines than one filter. */
 static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
-                       struct seen_layout *best)
+                       struct seen_line_layout *best)
 {
     double spare = seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits);
     double fpp = (plan->fpp - spare) * share_of(i);
-    return seen_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
+    return seen_line_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
 
-static struct seen_layout layout_of(const seen_plan *plan)
+static struct seen_line_layout layout_of(const seen_plan *plan)
 {
-    struct seen_layout l = {.regions = plan->hashes / 8, .per_line = 8};
+    struct seen_line_layout l = {.regions = plan->hashes / 8, .per_line = 8};
     l.count = plan->bits / SEEN_LINE_BITS / l.regions;
     return l;
 }
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static double layout_fpp(const struct seen_layout *l, uint64_t items)
+static double layout_fpp(const struct seen_line_layout *l, uint64_t items)
 {
     return seen_fpp_blocked(items, lines_in(l), l->regions, 8);
 }
@@ -185,7 +185,7 @@ static double scalable_plan_fpp(const seen_plan *plan, uint64_t items)
 {
     double rates[MOST_LAYERS];
     uint64_t capacity = plan->items, total = 0;
-    struct seen_layout l = layout_of(plan);
+    struct seen_line_layout l = layout_of(plan);
     for (uint32_t i = 0; i < MOST_LAYERS; i++) {
         uint64_t here = seen_min64(items - total, capacity);
         rates[i] = layout_fpp(&l, here);
@@ -219,7 +219,7 @@ static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
 
     plan->items = spec->items ? spec->items : FIRST_ITEMS;
     plan->fpp = spec->fpp;
-    struct seen_layout l;
+    struct seen_line_layout l;
     if (!layout_for(plan, 0, plan->items, &l))
         return "items at this fpp take more than 32 TiB";
     if (l.count > UINT32_MAX) plan->hash_bits = 128;
@@ -244,7 +244,7 @@ static bool scalable_plan_read(seen_plan *plan)
         !(plan->fpp > 0 && plan->fpp < 1) ||
         1000 * seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits) > plan->fpp)
         return false;
-    struct seen_layout l = layout_of(plan);
+    struct seen_line_layout l = layout_of(plan);
     if (!lines_ok(l.count, l.regions, plan->hash_bits) ||
         plan->bits != lines_in(&l) * SEEN_LINE_BITS)
         return false;
@@ -265,7 +265,7 @@ static uint64_t lines_bits(const struct seen_lines *l)
 }
 
 static struct seen_lines lines_from(const seen_filter *f,
-                                    const struct seen_layout *layout)
+                                    const struct seen_line_layout *layout)
 {
     struct seen_lines l = {.count = layout->count,
                            .regions = layout->regions,
@@ -333,7 +333,7 @@ static seen_status get_words(seen_filter *f, struct seen_lines *lines,
 static bool plan_layer(const seen_filter *f, uint32_t i, uint64_t *capacity,
                        struct seen_lines *lines)
 {
-    struct seen_layout l;
+    struct seen_line_layout l;
     for (; *capacity > 0; *capacity /= 2) {
         if (!layout_for(&f->plan, i, *capacity, &l)) return false;
         if (f->hash->bits == 128 || l.count <= UINT32_MAX) {
@@ -445,7 +445,7 @@ static seen_status scalable_reserve(seen_filter *f, uint64_t items)
 static void scalable_shape(seen_filter *f)
 {
     struct scalable *s = self(f);
-    struct seen_layout l = layout_of(&f->plan);
+    struct seen_line_layout l = layout_of(&f->plan);
     use_few(s);
     s->n = 1;
     s->lines[0] = lines_from(f, &l);
@@ -537,7 +537,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
             layer.items > MOST_ITEMS ||
             !lines_ok(count, regions, (uint32_t)f->hash->bits))
             return SEEN_CORRUPT;
-        struct seen_layout l = {count, (uint32_t)regions, 8};
+        struct seen_line_layout l = {count, (uint32_t)regions, 8};
         if (layout_fpp(&l, layer.capacity) > 1.01 * f->plan.fpp * share_of(i))
             return SEEN_CORRUPT;
         s->lines[i] = lines_from(f, &l);

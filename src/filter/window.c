@@ -139,11 +139,11 @@ static uint32_t slots_of(const seen_plan *plan)
 }
 
 /* The layout of one generation. */
-static struct seen_layout layout_of(const seen_plan *plan)
+static struct seen_line_layout layout_of(const seen_plan *plan)
 {
     uint32_t k = plan->hashes;
-    struct seen_layout l = {.regions = k < 8 ? 1 : k / 8,
-                            .per_line = k < 8 ? k : 8};
+    struct seen_line_layout l = {.regions = k < 8 ? 1 : k / 8,
+                                 .per_line = k < 8 ? k : 8};
     l.count = plan->bits / SEEN_LINE_BITS / l.regions / slots_of(plan);
     return l;
 }
@@ -160,7 +160,7 @@ static double window_plan_fpp(const seen_plan *plan, uint64_t items)
 {
     if (!plan->generations) return NAN; /* a plan that was read by halves */
     if (plan->last && items > plan->last) items = plan->last; /* no more fit */
-    struct seen_layout l = layout_of(plan);
+    struct seen_line_layout l = layout_of(plan);
     uint32_t full = plan->generations + 1;
     uint64_t share = divide_up(items, plan->generations);
     double fpp =
@@ -175,16 +175,16 @@ static void cost(seen_plan *plan)
     plan->bytes = plan->bits / 8 + sizeof(struct window);
 }
 
-static uint64_t lines_of(const struct seen_layout *l)
+static uint64_t lines_of(const struct seen_line_layout *l)
 {
     return l->count * l->regions;
 }
 
 /* Another region costs a run of lines, and twice the time of a lookup: it must
  * save a tenth of the memory, not a twentieth as in a plain blocked filter. */
-static bool layout_for(uint64_t n, double fpp, struct seen_layout *l)
+static bool layout_for(uint64_t n, double fpp, struct seen_line_layout *l)
 {
-    return seen_layout_paying(n, fpp, SEEN_SAVES_TENTH, 1, l);
+    return seen_line_layout_paying(n, fpp, SEEN_SAVES_TENTH, 1, l);
 }
 
 static const char *window_plan(const seen_spec *spec, seen_plan *plan)
@@ -219,7 +219,7 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     double each = -expm1(log1p(-fpp) / full);
 
     /* 2. The layout of one, as often as there are slots. */
-    struct seen_layout l;
+    struct seen_line_layout l;
     if (!layout_for(share, each, &l) ||
         lines_of(&l) > SEEN_MAX_BITS / SEEN_LINE_BITS / slots_of(plan))
         return "last (or items) at this fpp takes more than 32 TiB";
@@ -234,7 +234,7 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
 /* Generations, last and window_ms come with the state. */
 static bool window_plan_read(seen_plan *plan)
 {
-    if (!seen_layout_takes(plan->hashes) || plan->width != 0 ||
+    if (!seen_line_layout_takes(plan->hashes) || plan->width != 0 ||
         plan->items == 0 || plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits % SEEN_LINE_BITS)
         return false;
@@ -260,7 +260,7 @@ static void window_shape(seen_filter *f)
     struct window *w = self(f);
     w->kernel = seen_kernel_best();
     if (!f->plan.generations) return; /* window_load_state() comes back */
-    struct seen_layout l = layout_of(&f->plan);
+    struct seen_line_layout l = layout_of(&f->plan);
     uint64_t *words = w->runs.lines.words;
     w->runs.slots = slots_of(&f->plan);
     w->runs.lines =
@@ -486,7 +486,7 @@ static bool complete(seen_filter *f, const uint8_t *from)
         slots_of(plan) > SEEN_MOST_SLOTS || (!plan->last && !plan->window_ms) ||
         (plan->last && plan->last != plan->items))
         return false;
-    struct seen_layout l = layout_of(plan);
+    struct seen_line_layout l = layout_of(plan);
     if (l.count == 0 ||
         l.count * l.regions * slots_of(plan) * SEEN_LINE_BITS != plan->bits ||
         (f->hash->bits == 64 && l.count > UINT32_MAX))

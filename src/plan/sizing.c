@@ -238,7 +238,7 @@ double seen_fpp_blocked(uint64_t n, uint64_t lines, uint32_t regions,
     return pow(region_fpp((double)n, (double)count, bits_per_line), regions);
 }
 
-static double layout_fpp(uint64_t n, const struct seen_layout *l)
+static double layout_fpp(uint64_t n, const struct seen_line_layout *l)
 {
     return seen_fpp_blocked(n, l->count * l->regions, l->regions, l->per_line);
 }
@@ -268,32 +268,32 @@ static uint64_t region_lines(double n, double p, uint32_t w)
 }
 
 /* k of a blocked filter: a power of two up to 8 in one line, or lines of 8. */
-static bool shape_of(uint32_t hashes, struct seen_layout *l)
+static bool shape_of(uint32_t hashes, struct seen_line_layout *l)
 {
     if (hashes == 1 || hashes == 2 || hashes == 4) {
-        *l = (struct seen_layout){0, 1, hashes};
+        *l = (struct seen_line_layout){0, 1, hashes};
         return true;
     }
-    *l = (struct seen_layout){0, hashes / 8, 8};
+    *l = (struct seen_line_layout){0, hashes / 8, 8};
     return hashes > 0 && hashes % 8 == 0 && l->regions <= SEEN_MAX_REGIONS;
 }
 
-bool seen_layout_takes(uint32_t hashes)
+bool seen_line_layout_takes(uint32_t hashes)
 {
-    struct seen_layout l;
+    struct seen_line_layout l;
     return shape_of(hashes, &l);
 }
 
-static uint64_t layout_lines(const struct seen_layout *l)
+static uint64_t layout_lines(const struct seen_line_layout *l)
 {
     return l->count * l->regions;
 }
 
 /* The layout of so many bits a key, with the fewest lines; count 0: none. */
-static struct seen_layout layout_of(double n, double p, uint32_t hashes)
+static struct seen_line_layout layout_of(double n, double p, uint32_t hashes)
 {
-    struct seen_layout l;
-    if (!shape_of(hashes, &l)) return (struct seen_layout){0};
+    struct seen_line_layout l;
+    if (!shape_of(hashes, &l)) return (struct seen_line_layout){0};
     l.count = region_lines(n, pow(p, 1.0 / l.regions), l.per_line);
     if (layout_lines(&l) > SEEN_MAX_BITS / LINE_BITS) l.count = 0;
     return l;
@@ -325,11 +325,11 @@ static const double pays[][SEEN_MAX_REGIONS - 1] = {
                           4.35e-65, 3.68e-73, 3.68e-79, 3.68e-85, 3.68e-91}};
 
 /* More bits in the same line are welcome unless they cost something. */
-static struct seen_layout one_region(double n, double p, uint32_t least)
+static struct seen_line_layout one_region(double n, double p, uint32_t least)
 {
-    struct seen_layout best = {0};
+    struct seen_line_layout best = {0};
     for (uint32_t k = least; k <= 8; k *= 2) {
-        struct seen_layout l = layout_of(n, p, k);
+        struct seen_line_layout l = layout_of(n, p, k);
         if (l.count && (!best.count || (double)layout_lines(&l) <
                                            1.02 * (double)layout_lines(&best)))
             best = l;
@@ -337,45 +337,46 @@ static struct seen_layout one_region(double n, double p, uint32_t least)
     return best;
 }
 
-bool seen_layout_paying(uint64_t n, double p, enum seen_saves saves,
-                        uint32_t least, struct seen_layout *out)
+bool seen_line_layout_paying(uint64_t n, double p, enum seen_saves saves,
+                             uint32_t least, struct seen_line_layout *out)
 {
     const double *below = pays[saves];
     uint32_t r = 1;
     uint64_t floor = 0;
     for (; r < SEEN_MAX_REGIONS && p < below[r - 1]; r++) {
-        struct seen_layout last =
+        struct seen_line_layout last =
             r == 1 ? one_region((double)n, below[0], least)
                    : layout_of((double)n, below[r - 1], 8 * r);
         if (layout_lines(&last) > floor) floor = layout_lines(&last);
     }
-    struct seen_layout l = r == 1 ? one_region((double)n, p, least)
-                                  : layout_of((double)n, p, 8 * r);
+    struct seen_line_layout l = r == 1 ? one_region((double)n, p, least)
+                                       : layout_of((double)n, p, 8 * r);
     if (l.count == 0) return false;
     if (layout_lines(&l) < floor) l.count = (floor + r - 1) / r;
     *out = l;
     return true;
 }
 
-bool seen_layout_for(uint64_t n, double p, uint32_t hashes,
-                     struct seen_layout *out)
+bool seen_line_layout_for(uint64_t n, double p, uint32_t hashes,
+                          struct seen_line_layout *out)
 {
-    if (!hashes) return seen_layout_paying(n, p, SEEN_SAVES_TWENTIETH, 1, out);
-    struct seen_layout l = layout_of((double)n, p, hashes);
+    if (!hashes)
+        return seen_line_layout_paying(n, p, SEEN_SAVES_TWENTIETH, 1, out);
+    struct seen_line_layout l = layout_of((double)n, p, hashes);
     if (l.count) *out = l;
     return l.count != 0;
 }
 
-bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
-                        struct seen_layout *out)
+bool seen_line_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
+                             struct seen_line_layout *out)
 {
-    struct seen_layout best = {0};
+    struct seen_line_layout best = {0};
     double best_fpp = 0;
     const uint32_t first = hashes ? hashes : 1;
     const uint32_t last = hashes ? hashes : 8 * SEEN_MAX_REGIONS;
 
     for (uint32_t k = first; k <= last; k++) {
-        struct seen_layout l;
+        struct seen_line_layout l;
         if (!shape_of(k, &l) || lines < l.regions) continue;
         l.count = lines / l.regions;
         double fpp = layout_fpp(n, &l);
@@ -391,7 +392,7 @@ bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
     return best.count != 0;
 }
 
-uint64_t seen_layout_capacity(const struct seen_layout *l, double p)
+uint64_t seen_line_layout_capacity(const struct seen_line_layout *l, double p)
 {
     if (layout_fpp(1, l) > p) return 0;
     uint64_t low = 1, high = 2;
