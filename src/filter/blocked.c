@@ -24,7 +24,7 @@
  * twice their width.
  */
 #include "bits/bitmap.h"
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "filter/filter.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"

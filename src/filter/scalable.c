@@ -88,7 +88,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "bits/bitmap.h"
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "filter/filter.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
