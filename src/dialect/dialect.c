@@ -12,7 +12,7 @@ static const struct seen_dialect *const table[] = {
 #undef DIALECT
 };
 
-const struct seen_manners seen_plain_manners = {0};
+const struct seen_foreign_rules seen_plain_rules = {0};
 
 const struct seen_dialect *seen_dialect_row(size_t index)
 {
@@ -30,7 +30,7 @@ const struct seen_dialect *seen_dialect_find(const char *name)
 static void begin(const struct seen_dialect *d, struct seen_foreign *f)
 {
     *f = (struct seen_foreign){
-        .dialect = d, .scheme = d->scheme, .manners = d->manners};
+        .dialect = d, .scheme = d->scheme, .rules = d->rules};
     f->common.ops = d->ops ? d->ops : &seen_foreign_ops;
     f->common.hash = &seen_hash_xxh3_64; /* for allowlists */
 }
@@ -71,7 +71,7 @@ seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
     seen_foreign_describe(f);
     /* The rate of that many keys, whatever was asked for. */
     seen_plan *plan = &f->common.plan;
-    if (plan->items && f->count == 1 && !d->manners->grow)
+    if (plan->items && f->count == 1 && !d->rules->grow)
         plan->fpp = f->common.ops->plan_fpp(plan, plan->items);
     return SEEN_OK;
 }
@@ -81,7 +81,7 @@ static const char *insane(const seen_spec *spec)
 {
     if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
         return "fpp is a number above 0 and below 1";
-    return spec->bits > SEEN_MAX_BITS ? "bits is at most 2^48" : NULL;
+    return spec->bits > SEEN_BITS_MAX ? "bits is at most 2^48" : NULL;
 }
 
 /* Whatever a reader let pass: every position lies in its link. (A position is a
@@ -90,7 +90,7 @@ static bool room_for_positions(const struct seen_foreign *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
-        if (l->bytes < 1 || l->place.bits > SEEN_MAX_BITS ||
+        if (l->bytes < 1 || l->place.bits > SEEN_BITS_MAX ||
             l->bytes < (l->place.bits + 7) / 8)
             return false;
     }

@@ -96,12 +96,12 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_LAYERS    48                  /* 2^41 times the first capacity */
+#define LAYERS_MAX     48                  /* 2^41 times the first capacity */
 #define FEW            4                   /* layers at hand */
 #define PIECE          1024                /* keys that go through together */
 #define NEAR_BYTES     ((uint64_t)4 << 20) /* in a cache, if a shared one */
 #define FIRST_ITEMS    65536               /* where the spec does not say */
-#define MOST_ITEMS     ((uint64_t)1 << 40) /* of all layers: the hash's share */
+#define ITEMS_MAX      ((uint64_t)1 << 40) /* of all layers: the hash's share */
 #define STATE_BYTES(n) (8 + (size_t)32 * (n))
 
 struct layer {
@@ -149,7 +149,7 @@ static uint64_t next_capacity(uint32_t i, uint64_t total)
 {
     uint64_t wanted = i < 4 ? 3 * total : i == 4 ? total : total / 4 * 3;
     if (wanted == 0) wanted = 1;
-    return seen_min64(wanted, MOST_ITEMS - total);
+    return seen_min64(wanted, ITEMS_MAX - total);
 }
 
 static uint64_t lines_in(const struct seen_line_layout *l)
@@ -162,7 +162,7 @@ static uint64_t lines_in(const struct seen_line_layout *l)
 static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
                        struct seen_line_layout *best)
 {
-    double spare = seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits);
+    double spare = seen_hash_fpp((double)ITEMS_MAX, plan->hash_bits);
     double fpp = (plan->fpp - spare) * share_of(i);
     return seen_line_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
@@ -183,10 +183,10 @@ static double layout_fpp(const struct seen_line_layout *l, uint64_t items)
 
 static double scalable_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    double rates[MOST_LAYERS];
+    double rates[LAYERS_MAX];
     uint64_t capacity = plan->items, total = 0;
     struct seen_line_layout l = layout_of(plan);
-    for (uint32_t i = 0; i < MOST_LAYERS; i++) {
+    for (uint32_t i = 0; i < LAYERS_MAX; i++) {
         uint64_t here = seen_min64(items - total, capacity);
         rates[i] = layout_fpp(&l, here);
         total += here;
@@ -211,9 +211,9 @@ static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
         return "bits and hashes mean nothing to a scalable filter: it grows";
     if (!(spec->fpp > 0))
         return "fpp is needed: the rate that a scalable filter keeps";
-    if (spec->items > MOST_ITEMS)
+    if (spec->items > ITEMS_MAX)
         return "items of a scalable filter is at most 2^40";
-    plan->hash_bits = seen_hash_bits_for((double)MOST_ITEMS, spec->fpp, spec);
+    plan->hash_bits = seen_hash_bits_for((double)ITEMS_MAX, spec->fpp, spec);
     if (!plan->hash_bits)
         return "fpp is below what a 128-bit hash can keep (2^-77)";
 
@@ -233,16 +233,16 @@ static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
 static bool lines_ok(uint64_t count, uint64_t regions, uint32_t hash_bits)
 {
     return regions >= 1 && regions <= SEEN_MAX_REGIONS && count >= 1 &&
-           count <= SEEN_MAX_BITS / SEEN_LINE_BITS / regions &&
+           count <= SEEN_BITS_MAX / SEEN_LINE_BITS / regions &&
            (hash_bits == 128 || count <= UINT32_MAX);
 }
 
 static bool scalable_plan_read(seen_plan *plan)
 {
     if (plan->hashes < 8 || plan->hashes % 8 || plan->width != 0 ||
-        plan->items == 0 || plan->items > MOST_ITEMS ||
+        plan->items == 0 || plan->items > ITEMS_MAX ||
         !(plan->fpp > 0 && plan->fpp < 1) ||
-        1000 * seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits) > plan->fpp)
+        1000 * seen_hash_fpp((double)ITEMS_MAX, plan->hash_bits) > plan->fpp)
         return false;
     struct seen_line_layout l = layout_of(plan);
     if (!lines_ok(l.count, l.regions, plan->hash_bits) ||
@@ -381,8 +381,8 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
     struct seen_lines lines;
-    if (s->n == MOST_LAYERS || !plan_layer(f, s->n, &capacity, &lines) ||
-        total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
+    if (s->n == LAYERS_MAX || !plan_layer(f, s->n, &capacity, &lines) ||
+        total_bytes(s) + lines_bytes(&lines) > SEEN_BITS_MAX / 8)
         return SEEN_FULL;
     seen_status status = make_room(f, s->n + 1);
     if (status == SEEN_OK) status = get_words(f, &lines, 0);
@@ -427,15 +427,15 @@ static seen_status replace_newest(seen_filter *f, uint64_t capacity)
 static seen_status scalable_reserve(seen_filter *f, uint64_t items)
 {
     const struct scalable *s = self(f);
-    if (items > MOST_ITEMS) return SEEN_INVALID;
+    if (items > ITEMS_MAX) return SEEN_INVALID;
     if (items <= f->items || items - f->items <= newest_room(s)) return SEEN_OK;
     uint64_t need = items - f->items, total = total_capacity(s);
     const struct layer *newest = &s->layer[s->n - 1];
     if (newest->items == 0)
-        return total - newest->capacity + need > MOST_ITEMS
+        return total - newest->capacity + need > ITEMS_MAX
                    ? SEEN_FULL
                    : replace_newest(f, need);
-    if (total + need > MOST_ITEMS) return SEEN_FULL;
+    if (total + need > ITEMS_MAX) return SEEN_FULL;
     uint64_t next = next_capacity(s->n, total);
     return open_layer(f, need > next ? need : next);
 }
@@ -525,7 +525,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
     struct scalable *s = self(f);
     if (len < 8) return SEEN_CORRUPT;
     uint64_t n = seen_get_le64(from), bits = 0, total = 0, items = 0;
-    if (n < 1 || n > MOST_LAYERS || len != STATE_BYTES(n)) return SEEN_CORRUPT;
+    if (n < 1 || n > LAYERS_MAX || len != STATE_BYTES(n)) return SEEN_CORRUPT;
     seen_status status = make_room(f, (uint32_t)n);
     if (status != SEEN_OK) return status;
     for (uint32_t i = 0; i < n; i++) {
@@ -533,8 +533,8 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
         struct layer layer = {seen_get_le64(at), seen_get_le64(at + 8)};
         uint64_t count = seen_get_le64(at + 16),
                  regions = seen_get_le64(at + 24);
-        if (layer.capacity < 1 || layer.capacity > MOST_ITEMS ||
-            layer.items > MOST_ITEMS ||
+        if (layer.capacity < 1 || layer.capacity > ITEMS_MAX ||
+            layer.items > ITEMS_MAX ||
             !lines_ok(count, regions, (uint32_t)f->hash->bits))
             return SEEN_CORRUPT;
         struct seen_line_layout l = {count, (uint32_t)regions, 8};
@@ -547,7 +547,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
         items += layer.items;
     }
     s->n = (uint32_t)n;
-    bool right = bits <= SEEN_MAX_BITS && total <= MOST_ITEMS &&
+    bool right = bits <= SEEN_BITS_MAX && total <= ITEMS_MAX &&
                  items == f->items && first_ok(f);
     return right ? SEEN_OK : SEEN_CORRUPT;
 }
@@ -713,7 +713,7 @@ static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
                                 size_t n, size_t ahead, bool *answers)
 {
     const struct scalable *s = peek(f);
-    struct seen_lines chain[MOST_LAYERS];
+    struct seen_lines chain[LAYERS_MAX];
     (void)ahead;
     order_of_asking(s, chain);
     for (size_t i = 0; i < n; i += PIECE)
@@ -832,7 +832,7 @@ static uint64_t estimate(const struct seen_lines *l)
     double bits = (double)lines_bits(l);
     double set = (double)seen_bits_count(l->words, lines_bits(l) / 64);
     double n = seen_items_from_fill(set, bits, 8 * l->regions);
-    return n < (double)MOST_ITEMS ? (uint64_t)(n + 0.5) : MOST_ITEMS;
+    return n < (double)ITEMS_MAX ? (uint64_t)(n + 0.5) : ITEMS_MAX;
 }
 
 /* Copies of the layers that only `from` has, or nothing. */
@@ -925,7 +925,7 @@ static void scalable_clear(seen_filter *f)
 static void scalable_info(const seen_filter *f, seen_info *info)
 {
     const struct scalable *s = peek(f);
-    double rates[MOST_LAYERS];
+    double rates[LAYERS_MAX];
     uint32_t regions = 0;
     info->bits = info->bits_set = 0;
     for (uint32_t i = 0; i < s->n; i++) {
