@@ -69,37 +69,29 @@
  *
  * Asking. The layers are asked from the largest to the smallest, the newest
  * where the keys it has by now put it: half of the keys that are there are found
- * in the first, seven in eight in the first two. A batch asks one layer about
- * many keys, or two small ones at once, and the keys not found close ranks: a
- * branch per key and layer would be mispredicted once for each key that is
- * there. Tried, ns a key for absent and present keys, 100,000 keys at 1 % in the
- * cache (a presized filter takes 1.7):
- *
- *     six layers   one list of keys, shortened as it goes       18     7
- *                  masks made once for all layers, and kept     14     9.5
- *     five         hashes copied together for each layer         9     5.2
- *                  answers as bits, lists of indices             8.8   4.8
- *                  the same, two layers at once: this one        7.4   4.0
+ * in the first, seven in eight in the first two. layers.c asks for a batch.
  *
  * Choose SEEN_BLOCKED where n is known within a factor of two, even if that is
  * only an upper bound: it is smaller, and four to six times as fast for keys
  * that are not there. Choose SEEN_SET where no wrong "maybe" is wanted.
+ *
+ * The file is long because growing touches everything that a kind does: planning,
+ * memory, saving, adding and merging all go by the same list of layers.
  */
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "bits/bitmap.h"
-#include "bits/lines.h"
 #include "filter/filter.h"
+#include "filter/layers.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LAYERS_MAX     48                  /* 2^41 times the first capacity */
-#define FEW            4                   /* layers at hand */
-#define PIECE          1024                /* keys that go through together */
-#define NEAR_BYTES     ((uint64_t)4 << 20) /* in a cache, if a shared one */
+#define LAYERS_MAX     48 /* 2^41 times the first capacity */
+#define FEW            4  /* layers at hand */
+#define PIECE          SEEN_LAYERS_PIECE
 #define FIRST_ITEMS    65536               /* where the spec does not say */
 #define ITEMS_MAX      ((uint64_t)1 << 40) /* of all layers: the hash's share */
 #define STATE_BYTES(n) (8 + (size_t)32 * (n))
@@ -587,120 +579,6 @@ static void prefetch_some(const struct seen_lines *b, const seen_hash *h,
         seen_shape_prefetch(b, h[i], seen_shape_of(b));
 }
 
-static size_t count_bits(const uint64_t *bits, size_t n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i += 64)
-        count += seen_popcount64(bits[i / 64]);
-    return count;
-}
-
-/* The entries of a list (NULL: 0, 1, 2, ...) of n that `bits` says, or those
- * that it does not, in order; how many. `to` may be the list. */
-static size_t pick(const uint16_t *list, const uint64_t *bits, size_t n,
-                   bool wanted, uint16_t *to)
-{
-    size_t picked = 0;
-    for (size_t i = 0; i < n; i += 64) {
-        uint64_t word = wanted ? bits[i / 64] : ~bits[i / 64];
-        if (n - i < 64) word &= ((uint64_t)1 << (n - i)) - 1;
-        for (; word; word &= word - 1) {
-            size_t at = i + seen_ctz64(word);
-            to[picked++] = list ? list[at] : (uint16_t)at;
-        }
-    }
-    return picked;
-}
-
-/* Set the answers of a list of n that `bits` says; others stay. */
-static void tell(const uint16_t *list, const uint64_t *bits, size_t n,
-                 bool *answers)
-{
-    for (size_t i = 0; i < n; i += 64)
-        for (uint64_t word = bits[i / 64]; word; word &= word - 1) {
-            size_t at = i + seen_ctz64(word);
-            answers[list ? list[at] : at] = true;
-        }
-}
-
-/* The first answers of all: eight at a time, bit j of a byte becomes byte j. */
-static void tell_all(const uint64_t *bits, size_t n, bool *answers)
-{
-    for (size_t i = 0; i < n; i += 8) {
-        uint64_t byte = bits[i / 64] >> (i % 64) & 0xff;
-        uint64_t bools =
-            ((byte & 0x7f) * 0x0002040810204081u & 0x0101010101010101u) |
-            byte >> 7 << 56;
-        uint8_t bytes[8];
-        seen_put_le64(bytes, bools);
-        memcpy(answers + i, bytes, n - i < 8 ? n - i : 8);
-    }
-}
-
-/* Which keys of a list a layer has. Where a key has several lines in it, only
- * the first is read unless that has the key's bits. */
-static void ask_layer(const struct scalable *s, const struct seen_lines *b,
-                      const seen_hash *h, const uint16_t *list, size_t n,
-                      uint64_t *bits)
-{
-    s->kernel->ask_region(b, 0, h, list, n, bits);
-    for (uint32_t r = 1; r < b->regions; r++) {
-        uint16_t at[PIECE], key[PIECE];
-        uint64_t also[PIECE / 64];
-        size_t found = pick(NULL, bits, n, true, at);
-        pick(list, bits, n, true, key);
-        s->kernel->ask_region(b, r, h, key, found, also);
-        for (size_t j = 0; j < found; j++) {
-            uint64_t lost = ~(also[j / 64] >> (j % 64)) & 1;
-            bits[at[j] / 64] &= ~(lost << (at[j] % 64));
-        }
-    }
-}
-
-/* May the first two be asked together? Not if the answer of the first spares
- * the other a trip to memory. */
-static bool go_together(const struct seen_lines *a, const struct seen_lines *b)
-{
-    return a->regions == 1 && b->regions == 1 && lines_bytes(b) <= NEAR_BYTES;
-}
-
-/*
- * Is any of n <= PIECE hashes in any of the layers? One or two layers after the
- * other, always about many keys: a branch per key and layer would be
- * mispredicted once for every key that is there. When a good part has been
- * found, the others close ranks and go on alone; before that it costs less to
- * ask about all.
- */
-static void ask_layers(const struct scalable *s, const struct seen_lines *chain,
-                       uint32_t layers, const seen_hash *h, size_t n,
-                       bool *answers)
-{
-    uint16_t room[PIECE], *list = NULL;
-    uint64_t bits[PIECE / 64];
-    size_t waiting = n;
-    bool first = true;
-    if (layers == 0) memset(answers, 0, n);
-    while (layers > 0 && waiting > 0) {
-        const struct seen_lines *b = &chain[layers - 1];
-        if (layers > 1 && go_together(b, b - 1)) {
-            s->kernel->ask_two(b, b - 1, h, list, waiting, bits);
-            layers -= 2;
-        } else {
-            ask_layer(s, b, h, list, waiting, bits);
-            layers--;
-        }
-        if (first)
-            tell_all(bits, n, answers);
-        else
-            tell(list, bits, waiting, answers);
-        first = false;
-        if (layers > 0 && count_bits(bits, waiting) > waiting / 8) {
-            waiting = pick(list, bits, waiting, false, room);
-            list = room;
-        }
-    }
-}
-
 /* Each piece prefetches for itself: a stream that goes through several layers
  * has no use for its first lines alone. */
 static void scalable_prefetch(const seen_filter *f, const seen_hash *h,
@@ -717,8 +595,8 @@ static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
     (void)ahead;
     order_of_asking(s, chain);
     for (size_t i = 0; i < n; i += PIECE)
-        ask_layers(s, chain, s->n, h + i, seen_min_size(n - i, PIECE),
-                   answers + i);
+        seen_layers_ask(s->kernel, chain, s->n, h + i,
+                        seen_min_size(n - i, PIECE), answers + i);
 }
 
 /* ---- Adds --------------------------------------------------------------- */
@@ -786,7 +664,7 @@ static seen_status visit_piece(seen_filter *f, const seen_hash *h, size_t n,
     uint16_t at[PIECE];
     bool was[PIECE];
     size_t waiting = 0, filled;
-    ask_layers(s, s->lines, s->n - 1, h, n, before);
+    seen_layers_ask(s->kernel, s->lines, s->n - 1, h, n, before);
     for (size_t i = 0; i < n; i++) {
         fresh[waiting] = h[i];
         at[waiting] = (uint16_t)i;
