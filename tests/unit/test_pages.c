@@ -58,7 +58,7 @@ static void make_store(const char *dir)
     seen_users *u;
     seen_store_report r;
     seen_policy policy = {
-        .items = 5000, .generations = 4, .fpp = 0.001, .ttl = 1000000};
+        .items = 5000, .generations = 4, .fpp = 0.001, .ttl_ms = 1000000};
     seen_users_options o = {
         .mode = SEEN_STORE_WRITE, .create = true, .policy = &policy};
     if (seen_users_open(&u, dir, &o, &r) != SEEN_OK) fail_msg("%s", r.problem);
