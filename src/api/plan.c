@@ -14,7 +14,7 @@ static const char *insane(const seen_spec *spec)
 {
     if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
         return "fpp is a number above 0 and below 1";
-    if (spec->bits > SEEN_BITS_MAX) return "bits is at most 2^48";
+    if (spec->bits > SEEN_MAX_BITS) return "bits is at most 2^48";
     if (spec->flags & ~(SEEN_CONCURRENT | SEEN_KEYED))
         return "flags has a bit that this version does not know";
     if (spec->flags & SEEN_KEYED && !spec->key)

@@ -87,8 +87,8 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     } else if (!spec->bits || !spec->hashes) {
         return "items and fpp, or bits and hashes, are needed";
     }
-    if (!(m <= (double)SEEN_BITS_MAX)) return "items take more than 2^48 bits";
-    if (k > SEEN_POSITIONS_MAX) return "hashes is at most 255";
+    if (!(m <= (double)SEEN_MAX_BITS)) return "items take more than 2^48 bits";
+    if (k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
     uint64_t bits = m < 1 ? 1 : (uint64_t)m;
     seen_foreign_one(f, bits, k < 1 ? 1 : (uint32_t)k, bytes_for(bits));
     return NULL;
@@ -100,8 +100,8 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
 static const char *check(uint64_t m, uint64_t k, uint64_t length,
                          uint64_t bytes)
 {
-    if (m == 0 || m > SEEN_BITS_MAX) return "has an m that is 0 or above 2^48";
-    if (k == 0 || k > SEEN_POSITIONS_MAX)
+    if (m == 0 || m > SEEN_MAX_BITS) return "has an m that is 0 or above 2^48";
+    if (k == 0 || k > SEEN_MOST_POSITIONS)
         return "has a k that is 0 or above 255";
     if (length != m) return "has a bitset that is not m bits long";
     return bytes != bytes_for(m) ? "is not as long as its m says" : NULL;

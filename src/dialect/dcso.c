@@ -89,9 +89,9 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     double n = (double)spec->items;
     double m = fabs(ceil(n * log(spec->fpp) / pow(log(2), 2)));
     double k = ceil(log(2) * m / n);
-    if (!(m <= (double)SEEN_BITS_MAX)) return "items take more than 2^48 bits";
+    if (!(m <= (double)SEEN_MAX_BITS)) return "items take more than 2^48 bits";
     if (m < 1) return "items at this fpp take less than a bit";
-    if (k > SEEN_POSITIONS_MAX) return "fpp takes more than 255 hashes";
+    if (k > SEEN_MOST_POSITIONS) return "fpp takes more than 255 hashes";
     set_link(f, (uint64_t)m, (uint32_t)k, spec->items, spec->fpp);
     return NULL;
 }
@@ -106,9 +106,9 @@ static const char *check(const uint8_t *buf, size_t len)
     uint64_t k = seen_get_le64(buf + 24), m = seen_get_le64(buf + 32);
     double p = seen_get_le_double(buf + 16);
     if (!(p > 0 && p < 1)) return "has a rate that is not above 0 and below 1";
-    if (k == 0 || k > SEEN_POSITIONS_MAX)
+    if (k == 0 || k > SEEN_MOST_POSITIONS)
         return "has a k that is 0 or above 255";
-    if (m == 0 || m > SEEN_BITS_MAX) return "has an m that is 0 or above 2^48";
+    if (m == 0 || m > SEEN_MAX_BITS) return "has an m that is 0 or above 2^48";
     return (m + 63) / 64 * 8 > len - HEAD ? "is shorter than its m says" : NULL;
 }
 

@@ -81,7 +81,7 @@ static const char *insane(const seen_spec *spec)
 {
     if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
         return "fpp is a number above 0 and below 1";
-    return spec->bits > SEEN_BITS_MAX ? "bits is at most 2^48" : NULL;
+    return spec->bits > SEEN_MAX_BITS ? "bits is at most 2^48" : NULL;
 }
 
 /* Whatever a reader let pass: every position lies in its link. (A position is a
@@ -90,7 +90,7 @@ static bool room_for_positions(const struct seen_foreign *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
-        if (l->bytes < 1 || l->place.bits > SEEN_BITS_MAX ||
+        if (l->bytes < 1 || l->place.bits > SEEN_MAX_BITS ||
             l->bytes < (l->place.bits + 7) / 8)
             return false;
     }

@@ -61,7 +61,7 @@ static const char *size(const seen_spec *spec, uint64_t *bytes, uint32_t *k)
     if (spec->items && spec->fpp > 0) {
         double kf = -log(spec->fpp) * LOG2_E;
         double mf = (double)spec->items * kf * LOG2_E;
-        if (!(mf < (double)SEEN_BITS_MAX))
+        if (!(mf < (double)SEEN_MAX_BITS))
             return "items take more than 2^48 bits";
         *k = (uint32_t)kf;
         *bytes = (uint64_t)(mf / 8);
@@ -73,7 +73,7 @@ static const char *size(const seen_spec *spec, uint64_t *bytes, uint32_t *k)
         *k = spec->hashes;
         *bytes = spec->bits / 8;
     }
-    if (*k > SEEN_POSITIONS_MAX) return "hashes is at most 255";
+    if (*k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
     return NULL;
 }
 

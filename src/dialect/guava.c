@@ -93,7 +93,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     if (bits < 1) return "items at this fpp take less than a bit";
     double k = floor(bits / n * log(2) + 0.5);
     if (spec->hashes) k = spec->hashes;
-    if (k > SEEN_POSITIONS_MAX) return "hashes is at most 255";
+    if (k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
     uint64_t words = ((uint64_t)bits + 63) / 64;
     seen_foreign_one(f, words * 64, k < 1 ? 1 : (uint32_t)k, words * 8);
     return NULL;

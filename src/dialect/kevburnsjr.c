@@ -95,7 +95,7 @@ static const char *size(const seen_spec *spec, uint64_t *bits, uint32_t *k)
     *bits = (*bits + 31) / 32 * 32;
     if (spec->bits && (spec->bits + 31) / 32 * 32 != *bits)
         return "bits is not what items and fpp give";
-    return *k > SEEN_POSITIONS_MAX ? "hashes is at most 255" : NULL;
+    return *k > SEEN_MOST_POSITIONS ? "hashes is at most 255" : NULL;
 }
 
 static const char *plan(const seen_spec *spec, struct seen_foreign *f)

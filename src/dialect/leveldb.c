@@ -75,7 +75,7 @@ static const struct seen_scheme scheme = {.hash = "leveldb-32",
 static const char *size(struct seen_foreign *f, uint64_t n, uint32_t per_key,
                         uint32_t k)
 {
-    if (n > SEEN_BITS_MAX / per_key) return "items take more than 2^48 bits";
+    if (n > SEEN_MAX_BITS / per_key) return "items take more than 2^48 bits";
     uint64_t bits = n * per_key < LEAST ? LEAST : n * per_key;
     uint64_t bytes = (bits + 7) / 8;
     k = k < 1 ? 1 : k > K_MAX ? K_MAX : k;

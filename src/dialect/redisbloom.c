@@ -96,7 +96,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp,
 {
     double per_key = fabs(log(fpp)) / LN22, k = ceil(LN2 * per_key);
     double bits = (double)capacity * per_key;
-    if (!(bits < (double)SEEN_BITS_MAX) || !(k <= SEEN_POSITIONS_MAX))
+    if (!(bits < (double)SEEN_MAX_BITS) || !(k <= SEEN_MOST_POSITIONS))
         return false;
     uint64_t m = bits < 1 ? 1 : (uint64_t)bits;
     *l = (struct seen_link){
@@ -163,9 +163,9 @@ static const char *check_link(const struct seen_link *l, uint64_t bits)
     if (!(l->per_key > 0 && l->per_key < 1e6) ||
         ceil(LN2 * l->per_key) != l->place.hashes)
         return "has a link whose hashes are not those of its bits per key";
-    if (l->place.hashes > SEEN_POSITIONS_MAX)
+    if (l->place.hashes > SEEN_MOST_POSITIONS)
         return "has a link of more than 255 hashes";
-    if (m > SEEN_BITS_MAX) return "has a link of more than 2^48 bits";
+    if (m > SEEN_MAX_BITS) return "has a link of more than 2^48 bits";
     if (m == 0 || l->bytes != (m + 7) / 8 || (bits && bits != m))
         return "has a link whose bits are not those of its bytes";
     return NULL;

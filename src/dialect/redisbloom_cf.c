@@ -55,7 +55,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
         return "bits, hashes and bits_per_key are not for this dialect: give "
                "items";
     if (!spec->items) return "items (at least 1) is needed";
-    if (spec->items > SEEN_BITS_MAX / 16) return "items is at most 2^44";
+    if (spec->items > SEEN_MAX_BITS / 16) return "items is at most 2^44";
     uint64_t buckets = 1;
     while (buckets < spec->items / SLOTS)
         buckets *= 2;

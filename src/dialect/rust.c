@@ -89,10 +89,10 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp)
 {
     double n = (double)capacity;
     double bytes = ceil(n * log(fpp) / (-8 * log(2) * log(2)));
-    if (!(bytes >= 1) || !(bytes * 8 <= (double)SEEN_BITS_MAX)) return false;
+    if (!(bytes >= 1) || !(bytes * 8 <= (double)SEEN_MAX_BITS)) return false;
     uint64_t m = (uint64_t)bytes * 8;
     double k = round((double)m / n * log(2));
-    if (k > SEEN_POSITIONS_MAX) return false;
+    if (k > SEEN_MOST_POSITIONS) return false;
     *l = (struct seen_link){.bytes = m / 8,
                             .place =
                                 seen_place_of(m, k < 1 ? 1 : (uint32_t)k, 0),
@@ -159,9 +159,9 @@ static const char *read_crate(const uint8_t *buf, uint64_t len,
     uint64_t bytes = seen_get_le64(buf + 1);
     uint32_t k = seen_get_le32(buf + 9);
     if (bytes != len - HEAD) return "is not as long as its header says";
-    if (k == 0 || k > SEEN_POSITIONS_MAX)
+    if (k == 0 || k > SEEN_MOST_POSITIONS)
         return "has a k that is 0 or above 255";
-    if (bytes > SEEN_BITS_MAX / 8) return "has more than 2^48 bits";
+    if (bytes > SEEN_MAX_BITS / 8) return "has more than 2^48 bits";
     *l = (struct seen_link){.at = (uint8_t *)(uintptr_t)(buf + HEAD),
                             .bytes = bytes,
                             .stored = bytes,

@@ -141,7 +141,7 @@ static bool blocked_plan_read(seen_plan *plan)
 {
     if (!seen_line_layout_takes(plan->hashes) || plan->width != 0) return false;
     struct seen_line_layout l = layout_of(plan);
-    if (plan->bits == 0 || plan->bits > SEEN_BITS_MAX ||
+    if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits != l.count * l.regions * SEEN_LINE_BITS ||
         (plan->hash_bits == 64 && l.count > UINT32_MAX))
         return false;

@@ -90,7 +90,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
     /* 2. The two that are missing; then the exact probability has a say. */
     if (!m) {
         double bits = ceil(seen_bits_for((double)n, fpp, &k));
-        if (!(bits <= (double)SEEN_BITS_MAX))
+        if (!(bits <= (double)SEEN_MAX_BITS))
             return "items at this fpp take more than 32 TiB";
         m = bits < 1 ? 1 : (uint64_t)bits;
         while (m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > fpp)
@@ -123,7 +123,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
 
 static bool bloom_plan_read(seen_plan *plan)
 {
-    if (plan->bits == 0 || plan->bits > SEEN_BITS_MAX || plan->hashes == 0 ||
+    if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS || plan->hashes == 0 ||
         plan->hashes > SEEN_MAX_HASHES || plan->width != 0)
         return false;
     cost(plan);

@@ -158,7 +158,7 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
     if (spec->bits && !spec->items) n = capacity_of(buckets);
     if (buckets < 1 || (spec->bits && buckets * SLOTS * width > bits))
         return "bits is too few for items at this fpp";
-    if (buckets * SLOTS * width > (double)SEEN_BITS_MAX)
+    if (buckets * SLOTS * width > (double)SEEN_MAX_BITS)
         return "items at this fpp take more than 32 TiB";
 
     /* 3. What it costs, and the hash. */
@@ -176,7 +176,7 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
 static bool cuckoo_plan_read(seen_plan *plan)
 {
     if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH || plan->bits == 0 ||
-        plan->bits > SEEN_BITS_MAX || plan->bits % (SLOTS * plan->width) ||
+        plan->bits > SEEN_MAX_BITS || plan->bits % (SLOTS * plan->width) ||
         (plan->hash_bits == 64 && buckets_of(plan) > UINT32_MAX) ||
         plan->hashes != 2 * SLOTS)
         return false;

@@ -116,7 +116,7 @@ static seen_status grow(struct seen_foreign *f)
     if (f->cuckoo.growth == 0 || f->count == SEEN_LINKS_MAX) return SEEN_FULL;
     if (!seen_mul_fits(f->links[f->count - 1].bytes, f->cuckoo.growth,
                        &bytes) ||
-        bytes > SEEN_BITS_MAX / 8)
+        bytes > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
     if (f->common.limit && f->common.plan.bytes + bytes > f->common.limit)
         return SEEN_FULL;

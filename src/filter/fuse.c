@@ -172,7 +172,7 @@ static bool fuse_plan_read(seen_plan *plan)
 {
     if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH ||
         (plan->hashes != 3 && plan->hashes != 4) || plan->bits == 0 ||
-        plan->bits > SEEN_BITS_MAX || plan->bits % plan->width ||
+        plan->bits > SEEN_MAX_BITS || plan->bits % plan->width ||
         plan->items > ITEMS_MAX)
         return false;
     cost(plan);

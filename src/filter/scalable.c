@@ -225,7 +225,7 @@ static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
 static bool lines_ok(uint64_t count, uint64_t regions, uint32_t hash_bits)
 {
     return regions >= 1 && regions <= SEEN_MAX_REGIONS && count >= 1 &&
-           count <= SEEN_BITS_MAX / SEEN_LINE_BITS / regions &&
+           count <= SEEN_MAX_BITS / SEEN_LINE_BITS / regions &&
            (hash_bits == 128 || count <= UINT32_MAX);
 }
 
@@ -374,7 +374,7 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
     struct scalable *s = self(f);
     struct seen_lines lines;
     if (s->n == LAYERS_MAX || !plan_layer(f, s->n, &capacity, &lines) ||
-        total_bytes(s) + lines_bytes(&lines) > SEEN_BITS_MAX / 8)
+        total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
     seen_status status = make_room(f, s->n + 1);
     if (status == SEEN_OK) status = get_words(f, &lines, 0);
@@ -539,7 +539,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
         items += layer.items;
     }
     s->n = (uint32_t)n;
-    bool right = bits <= SEEN_BITS_MAX && total <= ITEMS_MAX &&
+    bool right = bits <= SEEN_MAX_BITS && total <= ITEMS_MAX &&
                  items == f->items && first_ok(f);
     return right ? SEEN_OK : SEEN_CORRUPT;
 }

@@ -116,7 +116,7 @@ static const char *set_plan(const seen_spec *spec, seen_plan *plan)
 static bool set_plan_read(seen_plan *plan)
 {
     uint64_t lines = plan->bits / 8 / SEEN_LINE_SIZE;
-    if (lines < FIRST_LINES || plan->bits > SEEN_BITS_MAX ||
+    if (lines < FIRST_LINES || plan->bits > SEEN_MAX_BITS ||
         plan->bits != bytes_of(lines) * 8 || plan->hashes != 1 ||
         plan->width != 0)
         return false;

@@ -173,7 +173,7 @@ static bool sorted_plan_read(seen_plan *plan)
 {
     if (plan->hashes != 1 || plan->width != 0 || plan->items == 0 ||
         plan->items > ITEMS_MAX || plan->bits == 0 ||
-        plan->bits > SEEN_BITS_MAX)
+        plan->bits > SEEN_MAX_BITS)
         return false;
     uint64_t below = below_for(plan->items, plan->bits);
     if (below == 0 || bits_for(plan->items, below) != plan->bits) return false;

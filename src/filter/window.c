@@ -221,7 +221,7 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     /* 2. The layout of one, as often as there are slots. */
     struct seen_line_layout l;
     if (!layout_for(share, each, &l) ||
-        lines_of(&l) > SEEN_BITS_MAX / SEEN_LINE_BITS / slots_of(plan))
+        lines_of(&l) > SEEN_MAX_BITS / SEEN_LINE_BITS / slots_of(plan))
         return "last (or items) at this fpp takes more than 32 TiB";
     if (l.count > UINT32_MAX) plan->hash_bits = 128;
     plan->hashes = l.regions * l.per_line;
@@ -235,7 +235,7 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
 static bool window_plan_read(seen_plan *plan)
 {
     if (!seen_line_layout_takes(plan->hashes) || plan->width != 0 ||
-        plan->items == 0 || plan->bits == 0 || plan->bits > SEEN_BITS_MAX ||
+        plan->items == 0 || plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits % SEEN_LINE_BITS)
         return false;
     if (plan->generations) {

@@ -246,7 +246,7 @@ static double layout_fpp(uint64_t n, const struct seen_line_layout *l)
 /* Fewest lines of a region for n keys at rate p; 0 if more than 2^48 bits. */
 static uint64_t region_lines(double n, double p, uint32_t w)
 {
-    const double most = (double)(SEEN_BITS_MAX / LINE_BITS);
+    const double most = (double)(SEEN_MAX_BITS / LINE_BITS);
     if (region_fpp(n, 1, w) <= p) return 1;
 
     /* A line of the classic filter's fill is a lower bound; go up from there,
@@ -295,7 +295,7 @@ static struct seen_line_layout layout_of(double n, double p, uint32_t hashes)
     struct seen_line_layout l;
     if (!shape_of(hashes, &l)) return (struct seen_line_layout){0};
     l.count = region_lines(n, pow(p, 1.0 / l.regions), l.per_line);
-    if (layout_lines(&l) > SEEN_BITS_MAX / LINE_BITS) l.count = 0;
+    if (layout_lines(&l) > SEEN_MAX_BITS / LINE_BITS) l.count = 0;
     return l;
 }
 

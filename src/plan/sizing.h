@@ -11,7 +11,7 @@
 
 /* Largest payload we plan for: 2^48 bits, 32 TiB. A sanity bound well below
  * every overflow. */
-#define SEEN_BITS_MAX ((uint64_t)1 << 48)
+#define SEEN_MAX_BITS ((uint64_t)1 << 48)
 
 #define SEEN_MAX_HASHES  64 /* k of a classic filter: 5e-20 at its best */
 #define SEEN_MAX_REGIONS 16 /* lines of a key in a blocked filter */

@@ -395,7 +395,7 @@ static uint32_t noted_sum(const seen_filter_store *s, uint64_t i)
 static seen_status touch_blocks(seen_filter_store *s, const seen_hash *h,
                                 size_t n, bool replaying)
 {
-    uint64_t at[SEEN_TOUCHED_MAX];
+    uint64_t at[SEEN_MOST_TOUCHED];
     if (!s->dirty || s->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         uint32_t touched = s->filter->ops->touches(s->filter, h[i], at);
