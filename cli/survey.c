@@ -198,7 +198,7 @@ static void json_policy(struct json *j, const seen_policy *p)
     json_number(j, "items", p->items);
     json_number(j, "generations", p->generations);
     json_number(j, "fpp", p->fpp);
-    json_number(j, "ttl_ms", (double)p->ttl);
+    json_number(j, "ttl_ms", (double)p->ttl_ms);
     json_close(j, '}');
 }
 

@@ -119,8 +119,8 @@ static void parse_field(const char *text, seen_policy *p)
         twice = p->fpp > 0;
         expected = parse_rate(value, &p->fpp);
     } else if (equals && len == 3 && memcmp(text, "ttl", len) == 0) {
-        twice = p->ttl > 0;
-        expected = parse_time(value, &p->ttl);
+        twice = p->ttl_ms > 0;
+        expected = parse_time(value, &p->ttl_ms);
     } else {
         fail("--policy %s: expected %s", text, fields);
     }
@@ -145,7 +145,7 @@ const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p)
 {
     char ttl[UNIT_TEXT];
     snprintf(buf, POLICY_TEXT, "items=%u,generations=%u,fpp=%.15g,ttl=%s",
-             p->items, p->generations, p->fpp, show_time(ttl, p->ttl));
+             p->items, p->generations, p->fpp, show_time(ttl, p->ttl_ms));
     return buf;
 }
 
@@ -154,18 +154,19 @@ const char *server_policy(const char *text, char buf[POLICY_TEXT])
     seen_policy p = parse_policy(text);
     const char *problem = seen_policy_problem(&p);
     if (problem) fail("--policy %s: %s", text, problem);
-    snprintf(
-        buf, POLICY_TEXT,
-        "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64 "ms",
-        p.items ? p.items : 1000, p.generations ? p.generations : 5,
-        p.fpp > 0 ? p.fpp : 0.001, p.ttl ? p.ttl : (uint64_t)5 * 86400 * 1000);
+    snprintf(buf, POLICY_TEXT,
+             "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64
+             "ms",
+             p.items ? p.items : 1000, p.generations ? p.generations : 5,
+             p.fpp > 0 ? p.fpp : 0.001,
+             p.ttl_ms ? p.ttl_ms : (uint64_t)5 * 86400 * 1000);
     return buf;
 }
 
 static bool same_policy(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
-           a->fpp == b->fpp && a->ttl == b->ttl;
+           a->fpp == b->fpp && a->ttl_ms == b->ttl_ms;
 }
 
 /* What --policy does not say stays as it is. */
@@ -174,7 +175,7 @@ static void complete(seen_policy *p, const seen_policy *is)
     if (!p->items) p->items = is->items;
     if (!p->generations) p->generations = is->generations;
     if (!(p->fpp > 0)) p->fpp = is->fpp;
-    if (!p->ttl) p->ttl = is->ttl;
+    if (!p->ttl_ms) p->ttl_ms = is->ttl_ms;
 }
 
 /* ---- Names -------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  *
  * A record is the memory of one user: bytes, a few for a new user, about 1.8 for
  * each item. It holds fingerprints in generations; the oldest generation leaves
- * when there are too many or when it is older than the ttl. These calls are
+ * when there are too many or when it is older than policy.ttl_ms. These calls are
  * functions of a record, the time and some items; they keep nothing. Where
  * records live (a database, a server, a map in memory) is up to the caller.
  *
@@ -15,19 +15,19 @@
  * is never called fresh. One that was not marked is wrongly withheld with a
  * probability of at most policy.fpp, for the whole answer over all generations.
  *
- * Time       `now` is in milliseconds since 1970, from the caller. The time that
- *            counts is the later of `now` and the newest mark of the record: a
+ * Time       `now_ms` is in milliseconds since 1970, from the caller. The time that
+ *            counts is the later of `now_ms` and the newest mark of the record: a
  *            clock that steps back ages nothing. Times from 2^48 on count as
  *            2^48 - 1.
  * Ageing     A generation takes marks until it holds policy.items, or until its
- *            first mark is ttl / (generations - 1) old. It leaves when its newest
- *            mark is older than the ttl, or as the oldest of too many. So an item
- *            stays at least ttl after its last mark, unless newer ones push it
- *            out: policy.items of them for each ttl / (generations - 1) that it
+ *            first mark is ttl_ms / (generations - 1) old. It leaves when its newest
+ *            mark is older than ttl_ms, or as the oldest of too many. So an item
+ *            stays at least ttl_ms after its last mark, unless newer ones push it
+ *            out: policy.items of them for each ttl_ms / (generations - 1) that it
  *            leaves early.
  * Refresh    Marking an item again, seen or not, puts it into the newest
- *            generation as well, unless it is there. It then stays for a whole
- *            ttl from now, and takes its bytes twice until the older copy leaves.
+ *            generation as well, unless it is there. It then stays for ttl_ms
+ *            from now, and takes its bytes twice until the older copy leaves.
  * Hashing    Keyed, under the secret of a store. A record carries two bytes that
  *            tell whether it is read with the secret it was written with:
  *            SEEN_MISMATCH.
@@ -52,7 +52,7 @@ typedef struct seen_policy {
     uint32_t generations; /* 5; 1 .. 64 */
     double fpp;           /* of a whole answer: 0.001; 1e-9 to 0.5, and items x
                              generations / fpp is at most 1e12 */
-    uint64_t ttl;         /* milliseconds: 5 days; below 2^48 */
+    uint64_t ttl_ms;      /* 5 days; below 2^48 */
     uint64_t reserved[4];
 } seen_policy;
 
@@ -81,26 +81,27 @@ typedef struct seen_record {
 
 /* answers[i]: may have been shown item i. */
 SEEN_API seen_status seen_exposure_maybe_many(seen_exposure *x,
-                                              seen_record record, uint64_t now,
+                                              seen_record record,
+                                              uint64_t now_ms,
                                               const seen_key *items, size_t n,
                                               bool *answers);
 
 /* Moves the items that have not been shown to the front, in their order, and
  * says how many; one that comes twice is fresh once. */
 SEEN_API seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
-                                         uint64_t now, seen_key *items,
+                                         uint64_t now_ms, seen_key *items,
                                          size_t n, size_t *fresh);
 
 /* fresh[i]: item i was new. NULL if nobody wants to know: a third faster. */
 SEEN_API seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
-                                        uint64_t now, const seen_key *items,
+                                        uint64_t now_ms, const seen_key *items,
                                         size_t n, bool *fresh,
                                         seen_record *result);
 
 /* seen_exposure_fresh(), and the first `count` of them are marked. */
 SEEN_API seen_status seen_exposure_take(seen_exposure *x, seen_record record,
-                                        uint64_t now, seen_key *items, size_t n,
-                                        size_t count, size_t *taken,
+                                        uint64_t now_ms, seen_key *items,
+                                        size_t n, size_t count, size_t *taken,
                                         seen_record *result);
 
 /* How many generations have left records in marks and takes through x so far:
@@ -114,18 +115,19 @@ SEEN_API uint64_t seen_exposure_evicted(const seen_exposure *x);
 /* Take items out again, from all generations. Another item with the same
  * fingerprint goes with it: policy.fpp is how often that happens. */
 SEEN_API seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
-                                          uint64_t now, const seen_key *items,
-                                          size_t n, seen_record *result);
+                                          uint64_t now_ms,
+                                          const seen_key *items, size_t n,
+                                          seen_record *result);
 
 /* Two records of one user: everything in either, newest generations first, cut
  * to the policy. The order of the two does not matter. */
 SEEN_API seen_status seen_exposure_merge(seen_exposure *x, seen_record a,
-                                         seen_record b, uint64_t now,
+                                         seen_record b, uint64_t now_ms,
                                          seen_record *result);
 
 /* Without what has aged out by now. */
 SEEN_API seen_status seen_exposure_expire(seen_exposure *x, seen_record record,
-                                          uint64_t now, seen_record *result);
+                                          uint64_t now_ms, seen_record *result);
 
 typedef struct seen_generation_info {
     uint64_t items;
@@ -144,7 +146,7 @@ typedef struct seen_exposure_info {
 } seen_exposure_info;
 
 SEEN_API seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
-                                           uint64_t now,
+                                           uint64_t now_ms,
                                            seen_exposure_info *info);
 
 /* Every byte, as a mark would have written it. The calls above check as much as

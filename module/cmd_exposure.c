@@ -212,7 +212,7 @@ static void live(RedisModuleCtx *ctx, RedisModuleKey *key,
                                             REDISMODULE_CTX_FLAGS_LOADING) ||
         seen_exposure_info_of(policy->x, record, 0, &info) != SEEN_OK)
         return;
-    uint64_t ttl = policy->policy.ttl;
+    uint64_t ttl = policy->policy.ttl_ms;
     long long now = RedisModule_Milliseconds();
     long long left = RedisModule_GetExpire(key);
     long long needed = (long long)(info.newest + ttl) + 1;
@@ -679,7 +679,7 @@ static void widen(seen_policy *all, bool *own, const seen_policy *one,
     if (one->generations > all->generations)
         all->generations = one->generations;
     if (all->fpp == 0 || one->fpp < all->fpp) all->fpp = one->fpp;
-    if (one->ttl > all->ttl) all->ttl = one->ttl;
+    if (one->ttl_ms > all->ttl_ms) all->ttl_ms = one->ttl_ms;
     *own |= one_own;
 }
 

@@ -30,7 +30,7 @@ static void put_policy(const seen_policy *p, uint8_t to[POLICY])
 {
     put_le(to, p->items, 3);
     put_le(to + 3, p->generations, 1);
-    put_le(to + 4, p->ttl, 6);
+    put_le(to + 4, p->ttl_ms, 6);
     put_double(to + 10, p->fpp);
 }
 
@@ -38,14 +38,14 @@ static seen_policy get_policy(const uint8_t from[POLICY])
 {
     return (seen_policy){.items = (uint32_t)get_le(from, 3),
                          .generations = (uint32_t)get_le(from + 3, 1),
-                         .ttl = get_le(from + 4, 6),
+                         .ttl_ms = get_le(from + 4, 6),
                          .fpp = get_double(from + 10)};
 }
 
 /* From outside: every number is there, and in its range. */
 static bool policy_whole(const seen_policy *p)
 {
-    return p->items && p->generations && p->fpp > 0 && p->ttl &&
+    return p->items && p->generations && p->fpp > 0 && p->ttl_ms &&
            !seen_policy_problem(p);
 }
 
@@ -119,7 +119,7 @@ void envelope_write(const seen_policy *policy, bool own, uint8_t to[ENVELOPE])
     put_le(to + 16, policy->generations, 4);
     put_le(to + 20, own, 4);
     put_double(to + 24, policy->fpp);
-    put_le(to + 32, policy->ttl, 8);
+    put_le(to + 32, policy->ttl_ms, 8);
     put_le(to + 40, secret_id(), 8);
 }
 
@@ -131,7 +131,7 @@ seen_status envelope_read(const uint8_t *bytes, size_t len, seen_record *record,
     *policy = (seen_policy){.items = (uint32_t)get_le(bytes + 12, 4),
                             .generations = (uint32_t)get_le(bytes + 16, 4),
                             .fpp = get_double(bytes + 24),
-                            .ttl = get_le(bytes + 32, 8)};
+                            .ttl_ms = get_le(bytes + 32, 8)};
     *own = get_le(bytes + 20, 4) == 1;
     if (get_le(bytes + 8, 4) != VERSION || get_le(bytes + 20, 4) > 1 ||
         !policy_whole(policy))

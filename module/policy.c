@@ -81,7 +81,7 @@ static const char *read_number(const char *name, const char *value,
     else if (!strcmp(name, "fpp") && text_to_double(value, &p->fpp) &&
              p->fpp > 0)
         ;
-    else if (!strcmp(name, "ttl") && read_time(value, &p->ttl))
+    else if (!strcmp(name, "ttl") && read_time(value, &p->ttl_ms))
         ;
     else
         return FORM;
@@ -94,7 +94,7 @@ static const char *read_policy(const char *text, size_t len, seen_policy *p)
     *p = (seen_policy){.items = 1000,
                        .generations = 5,
                        .fpp = 0.001,
-                       .ttl = (uint64_t)5 * 86400 * 1000};
+                       .ttl_ms = (uint64_t)5 * 86400 * 1000};
     if (len >= sizeof copy) return "a policy of at most 127 letters";
     if (memchr(text, 0, len)) return FORM;
     memcpy(copy, text, len);
@@ -154,7 +154,7 @@ static void become(struct policy *p, const seen_policy *policy)
     snprintf(p->text, sizeof p->text,
              "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64
              "ms",
-             policy->items, policy->generations, policy->fpp, policy->ttl);
+             policy->items, policy->generations, policy->fpp, policy->ttl_ms);
 }
 
 /* A place of its own: there is always one, MOST_POLICIES being larger than what
@@ -304,7 +304,7 @@ const struct policy *policy_set_at(size_t n)
 bool policy_same(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
-           a->fpp == b->fpp && a->ttl == b->ttl;
+           a->fpp == b->fpp && a->ttl_ms == b->ttl_ms;
 }
 
 struct policy *policy_of(const seen_policy *numbers, const char **problem)

@@ -46,12 +46,12 @@ uint64_t seen_sorted_below(uint64_t n, uint64_t bytes)
     bytes = seen_min64(bytes, 7 * n + 8); /* enough for the largest */
     const uint64_t each = 8 * bytes / n;
     if (each < 2) return 0;
-    uint64_t l = seen_min64(each - 2, low_bits(n, SEEN_SORTED_MOST)) + 1;
+    uint64_t l = seen_min64(each - 2, low_bits(n, SEEN_SORTED_MAX)) + 1;
     while (l-- > 0) {
         const uint64_t low = (n * l + 7) / 8, high_bits = 8 * (bytes - low);
         if (high_bits < 2 * n) continue;
         return seen_min64(seen_min64((high_bits - n) << l, (n << (l + 1)) - 1),
-                          SEEN_SORTED_MOST);
+                          SEEN_SORTED_MAX);
     }
     return 0;
 }
@@ -243,8 +243,8 @@ SEEN_INLINE uint64_t checked(struct check *c, uint64_t value)
  * written them. `out` may be NULL. */
 SEEN_INLINE uint64_t read_all(const struct seen_sorted *s, uint64_t *out)
 {
-    if (s->n == 0 || s->n > SEEN_SORTED_LONGEST ||
-        s->below > SEEN_SORTED_MOST || s->n > s->below)
+    if (s->n == 0 || s->n > SEEN_SORTED_LONGEST || s->below > SEEN_SORTED_MAX ||
+        s->n > s->below)
         return 0;
     const struct view v = view_of(s);
     const uint64_t most = easy(&v, s->n), scale = (uint64_t)1 << v.l;

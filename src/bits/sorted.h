@@ -39,7 +39,7 @@
 
 #include "base/base.h"
 
-#define SEEN_SORTED_MOST    ((uint64_t)1 << 48) /* bound of u */
+#define SEEN_SORTED_MAX     ((uint64_t)1 << 48) /* bound of u */
 #define SEEN_SORTED_LONGEST ((uint64_t)1 << 30) /* bound of n */
 
 struct seen_sorted {

@@ -56,18 +56,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_BIG_64,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_BIG_64
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "murmur3-128, twice",
                                           .hash_bits = 128,
-                                          .order = SEEN_ORDER_BIG_64,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -245,7 +239,7 @@ static seen_status read_json(const seen_spec *spec, const uint8_t *buf,
     *why = read_json_text(buf, len, &j);
     if (*why) return SEEN_CORRUPT;
     seen_foreign_one(f, j.m, (uint32_t)j.k, bytes_for(j.m));
-    f->options = !j.url;
+    f->chain.options = !j.url;
     return SEEN_OK;
 }
 
@@ -314,7 +308,7 @@ static seen_status write_json(const struct seen_foreign *f, uint8_t *to,
     n += put_text(c ? c + n : NULL, ",\"k\":");
     n += put_number(c ? c + n : NULL, l->place.hashes);
     n += put_text(c ? c + n : NULL, ",\"b\":\"");
-    if (c) put_base64(l, !f->options, c + n);
+    if (c) put_base64(l, !f->chain.options, c + n);
     n += (size_t)seen_base64_letters(l->bytes + 8);
     n += put_text(c ? c + n : NULL, "\"}");
     *len = n;
@@ -331,7 +325,7 @@ const struct seen_dialect seen_dialect_bits_and_blooms = {
               .weakness = WEAK,
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff,
     .read = read,
@@ -344,7 +338,7 @@ const struct seen_dialect seen_dialect_bits_and_blooms_json = {
               .weakness = WEAK,
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff_json,
     .read = read_json,

@@ -60,18 +60,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
     d->h[0] = h;
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_LOW_FIRST
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "fnv-1, 64",
                                           .hash_bits = 64,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -164,7 +158,7 @@ const struct seen_dialect seen_dialect_dcso = {
                           "keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff,
     .read = read,

@@ -12,7 +12,7 @@ static const struct seen_dialect *const table[] = {
 #undef DIALECT
 };
 
-const struct seen_manners seen_plain_manners = {0};
+const struct seen_foreign_rules seen_plain_rules = {0};
 
 const struct seen_dialect *seen_dialect_row(size_t index)
 {
@@ -30,7 +30,7 @@ const struct seen_dialect *seen_dialect_find(const char *name)
 static void begin(const struct seen_dialect *d, struct seen_foreign *f)
 {
     *f = (struct seen_foreign){
-        .dialect = d, .scheme = d->scheme, .manners = d->manners};
+        .dialect = d, .scheme = d->scheme, .rules = d->rules};
     f->common.ops = d->ops ? d->ops : &seen_foreign_ops;
     f->common.hash = &seen_hash_xxh3_64; /* for allowlists */
 }
@@ -71,7 +71,7 @@ seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
     seen_foreign_describe(f);
     /* The rate of that many keys, whatever was asked for. */
     seen_plan *plan = &f->common.plan;
-    if (plan->items && f->count == 1 && !d->manners->grow)
+    if (plan->items && f->count == 1 && !d->rules->grow)
         plan->fpp = f->common.ops->plan_fpp(plan, plan->items);
     return SEEN_OK;
 }

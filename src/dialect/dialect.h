@@ -3,7 +3,7 @@
  *
  * A dialect is one file, which opens with what the other system does, and one
  * row in dialects.def. It says how to size a filter, how to read one and how to
- * write it; filter/foreign.c does the rest.
+ * write it; filter/foreign.h does the rest.
  *
  * Reading is the dangerous part, and is done in two steps. `read` looks at bytes
  * that anybody may have made and fills in a struct seen_foreign without taking
@@ -19,7 +19,7 @@
 struct seen_dialect {
     seen_dialect_facts facts; /* hash comes from the scheme */
     const struct seen_scheme *scheme;
-    const struct seen_manners *manners;
+    const struct seen_foreign_rules *rules;
     const struct seen_filter_ops *ops; /* NULL: seen_foreign_ops */
 
     /* The first link, and what else a new filter of this spec has; or what is
@@ -63,8 +63,8 @@ seen_status seen_dialect_read(const struct seen_dialect *d,
 
 /* ---- What dialects share ------------------------------------------------- */
 
-/* One manner: bits are set, and that is all. */
-extern const struct seen_manners seen_plain_manners;
+/* One rule: bits are set, and that is all. */
+extern const struct seen_foreign_rules seen_plain_rules;
 
 /* For readers: the status, with its reason. */
 SEEN_INLINE seen_status seen_refuse(const char **why, seen_status status,

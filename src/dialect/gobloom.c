@@ -40,27 +40,15 @@ SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = seen_fnv1a_64(key, len);
 }
 
-SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
-                           uint32_t from, uint32_t to, uint64_t *pos)
-{
-    for (; from < to; from++)
-        *pos++ = seen_modulo(d->h[0] + from * d->h[1], &p->modulo);
-}
-
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER     SEEN_ORDER_LOW_FIRST
+#define POSITIONS seen_double_hashing
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "fnv-1 and fnv-1a, 64",
                                           .hash_bits = 64,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
-                                          .positions = positions,
+                                          .positions = seen_double_hashing,
                                           .maybe = maybe};
 
 /* ---- Plan --------------------------------------------------------------- */
@@ -144,7 +132,7 @@ const struct seen_dialect seen_dialect_gobloom = {
                           "rounded; crafted keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .read = read,
     .write = write,

@@ -27,9 +27,9 @@
 
 #include "hash/murmur3.h"
 
-#define K         14
-#define ADVICE    20                  /* bits a key */
-#define MOST_BITS ((uint64_t)1 << 32) /* of a Redis string */
+#define K        14
+#define ADVICE   20                  /* bits a key */
+#define BITS_MAX ((uint64_t)1 << 32) /* of a Redis string */
 
 /* ---- Scheme ------------------------------------------------------------- */
 
@@ -55,17 +55,13 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
                              &p->modulo);
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_HIGH_FIRST, 2);
-}
+#define ORDER    SEEN_ORDER_HIGH_FIRST
+#define TOGETHER 2
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "murmur3-128 x 14",
                                           .hash_bits = 128,
-                                          .order = SEEN_ORDER_HIGH_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -77,8 +73,8 @@ static const char *check_bits(const seen_spec *spec, uint64_t bits)
     if (spec->hashes && spec->hashes != K) return "hashes is always 14 here";
     if (spec->bits_per_key != 0)
         return "bits_per_key is not for this dialect: give bits";
-    return bits > MOST_BITS ? "bits is at most 2^32: a Redis string has no more"
-                            : NULL;
+    return bits > BITS_MAX ? "bits is at most 2^32: a Redis string has no more"
+                           : NULL;
 }
 
 static const char *plan(const seen_spec *spec, struct seen_foreign *f)
@@ -87,7 +83,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     if (!bits && !spec->items)
         return "bits, or items for 20 bits each, is needed";
     if (!bits)
-        bits = spec->items < MOST_BITS ? spec->items * ADVICE : UINT64_MAX;
+        bits = spec->items < BITS_MAX ? spec->items * ADVICE : UINT64_MAX;
     const char *problem = check_bits(spec, bits);
     if (problem) return problem;
     seen_foreign_one(f, bits, K, (bits + 7) / 8);
@@ -144,7 +140,7 @@ const struct seen_dialect seen_dialect_gozero = {
               .weakness = "k is 14 whatever the size; crafted keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .read = read,
     .write = write,

@@ -29,10 +29,10 @@
 
 #include <math.h>
 
-#define HEAD       6
-#define MITZ_32    0
-#define MITZ_64    1
-#define MOST_WORDS INT32_MAX
+#define HEAD      6
+#define MITZ_32   0
+#define MITZ_64   1
+#define WORDS_MAX INT32_MAX
 
 /* ---- Schemes ------------------------------------------------------------ */
 
@@ -63,21 +63,16 @@ SEEN_INLINE void positions_32(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
-static bool maybe_64(const uint8_t seed[32], const struct seen_place *p,
-                     const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions_64, SEEN_ORDER_BIG_64,
-                             SEEN_TOGETHER);
-}
+#define ORDER     SEEN_ORDER_BIG_64
+#define POSITIONS positions_64
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme_64 = {.hash = "murmur3-128",
                                              .hash_bits = 128,
-                                             .order = SEEN_ORDER_BIG_64,
+                                             .order = ORDER,
                                              .digest = digest,
                                              .positions = positions_64,
-                                             .maybe = maybe_64};
+                                             .maybe = maybe};
 static const struct seen_scheme scheme_32 = {.hash = "murmur3-128, half of it",
                                              .hash_bits = 64,
                                              .order = SEEN_ORDER_BIG_64,
@@ -94,7 +89,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     if (!spec->items || !(spec->fpp > 0)) return "items and fpp are needed";
     double n = (double)spec->items;
     double bits = trunc(-n * log(spec->fpp) / (log(2) * log(2)));
-    if (!(bits <= 64.0 * MOST_WORDS)) return "items take more than 2^37 bits";
+    if (!(bits <= 64.0 * WORDS_MAX)) return "items take more than 2^37 bits";
     if (bits < 1) return "items at this fpp take less than a bit";
     double k = floor(bits / n * log(2) + 0.5);
     if (spec->hashes) k = spec->hashes;
@@ -115,7 +110,7 @@ static const char *check(const uint8_t *buf, size_t len, uint8_t strategy)
                                   "guava-mitz32 is 0";
     if (buf[1] == 0) return "has no hashes";
     uint32_t words = seen_get_be32(buf + 2);
-    if (words == 0 || words > MOST_WORDS)
+    if (words == 0 || words > WORDS_MAX)
         return "has a number of words that is 0 or negative";
     return (uint64_t)words * 8 != len - HEAD
                ? "is not as long as its number of words says"
@@ -169,7 +164,7 @@ const struct seen_dialect seen_dialect_guava = {
                           "small filters at small rates; crafted keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme_64,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff_64,
     .read = read,
@@ -183,7 +178,7 @@ const struct seen_dialect seen_dialect_guava_mitz32 = {
                           "than 2^31 bits",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme_32,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff_32,
     .read = read,

@@ -36,9 +36,9 @@
 #include <math.h>
 
 #define SEED_B 1576284489u
-#define MOST_BITS                                                              \
+#define BITS_MAX                                                               \
     ((uint64_t)0xffffffe0u) /* a number of 32 bits in the Go code */
-#define MOST 5              /* filters in a list */
+#define LINKS_MAX 5         /* filters in a list */
 #define UNKNOWN                                                                \
     "hashes, or items and fpp, are needed: the bytes do not say them"
 
@@ -62,18 +62,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_BIG_32,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_BIG_32
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "fnv-1a-32, mixed, twice",
                                           .hash_bits = 64,
-                                          .order = SEEN_ORDER_BIG_32,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -90,14 +84,14 @@ static const char *size(const seen_spec *spec, uint64_t *bits, uint32_t *k)
     if (spec->items && spec->fpp > 0) {
         double n = (double)spec->items;
         double m = ceil(-1 * n * log(spec->fpp) / (log(2) * log(2)));
-        if (!(m <= (double)MOST_BITS)) return "items take 2^32 bits or more";
+        if (!(m <= (double)BITS_MAX)) return "items take 2^32 bits or more";
         uint32_t best = (uint32_t)ceil(log(2) * m / n);
         if (spec->hashes && spec->hashes != best)
             return "hashes is not what items and fpp give";
         *k = best;
         *bits = (uint64_t)m;
     }
-    if (*bits > MOST_BITS) return "bits is below 2^32 in this dialect";
+    if (*bits > BITS_MAX) return "bits is below 2^32 in this dialect";
     *bits = (*bits + 31) / 32 * 32;
     if (spec->bits && (spec->bits + 31) / 32 * 32 != *bits)
         return "bits is not what items and fpp give";
@@ -138,7 +132,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
     *why = size(spec, &bits, &k);
     if (*why) return SEEN_INVALID;
     uint64_t bytes = len / 4 * 4;
-    if (bytes == 0 || bytes * 8 > MOST_BITS)
+    if (bytes == 0 || bytes * 8 > BITS_MAX)
         return seen_refuse(why, SEEN_CORRUPT,
                            "has no word of 4 bytes, or 2^32 bits and more");
     if (bits && bits != bytes * 8)
@@ -187,16 +181,16 @@ static bool next_element(const char *buf, size_t len, size_t *at,
     *at = i + 2 + e->len + (end != NULL);
     return seen_base64_check(e->text, e->len, false, &e->bytes) &&
            e->bytes >= 4 && e->bytes % 4 == 0 &&
-           (uint64_t)e->bytes * 8 <= MOST_BITS;
+           (uint64_t)e->bytes * 8 <= BITS_MAX;
 }
 
 /* How many there are; 0 if that is no list, or a list of more than five. */
 static uint32_t read_elements(const uint8_t *buf, size_t len,
-                              struct element elements[MOST])
+                              struct element elements[LINKS_MAX])
 {
     uint32_t n = 0;
     for (size_t at = 0; at < len; n++)
-        if (n == MOST ||
+        if (n == LINKS_MAX ||
             !next_element((const char *)buf, len, &at, &elements[n]))
             return 0;
     return n;
@@ -204,7 +198,7 @@ static uint32_t read_elements(const uint8_t *buf, size_t len,
 
 static bool sniff_list(const uint8_t *buf, size_t len)
 {
-    struct element elements[MOST];
+    struct element elements[LINKS_MAX];
     return read_elements(buf, len, elements) > 0;
 }
 
@@ -212,7 +206,7 @@ static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
                              size_t len, struct seen_foreign *f,
                              const char **why)
 {
-    struct element elements[MOST];
+    struct element elements[LINKS_MAX];
     uint64_t bits;
     uint32_t k;
     if (!spec->hashes && !(spec->items && spec->fpp > 0))
@@ -251,7 +245,7 @@ static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
 
 static void fill_list(struct seen_foreign *f, const uint8_t *buf, size_t len)
 {
-    struct element elements[MOST];
+    struct element elements[LINKS_MAX];
     uint32_t n = read_elements(buf, len, elements);
     for (uint32_t i = 0; i < n; i++)
         seen_base64_decode(elements[n - 1 - i].text, elements[n - 1 - i].len,
@@ -302,8 +296,8 @@ static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
     return SEEN_OK;
 }
 
-static const struct seen_manners list_manners = {.grow = grow,
-                                                 .most_links = MOST};
+static const struct seen_foreign_rules list_rules = {.grow = grow,
+                                                     .links_max = LINKS_MAX};
 
 /* ---- Rows --------------------------------------------------------------- */
 
@@ -315,7 +309,7 @@ const struct seen_dialect seen_dialect_kevburnsjr = {
                           "keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_VIEW | SEEN_INT_BIG},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .read = read,
     .write = write,
@@ -331,7 +325,7 @@ const struct seen_dialect seen_dialect_exposure_list = {
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_INT_BIG |
                      SEEN_REFRESHES},
     .scheme = &scheme,
-    .manners = &list_manners,
+    .rules = &list_rules,
     .plan = plan_list,
     .sniff = sniff_list,
     .read = read_list,

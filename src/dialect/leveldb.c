@@ -33,10 +33,10 @@
 
 #include <math.h>
 
-#define SEED   0xbc9f1d34u
-#define MOST_K 30
-#define LEAST  64            /* bits */
-#define LN2    0.69314718056 /* as badger spells it */
+#define SEED  0xbc9f1d34u
+#define K_MAX 30
+#define LEAST 64            /* bits */
+#define LN2   0.69314718056 /* as badger spells it */
 
 /* ---- Scheme ------------------------------------------------------------- */
 
@@ -60,18 +60,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
     d->h[0] = h;
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_LOW_FIRST
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "leveldb-32",
                                           .hash_bits = 32,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -84,7 +78,7 @@ static const char *size(struct seen_foreign *f, uint64_t n, uint32_t per_key,
     if (n > SEEN_MAX_BITS / per_key) return "items take more than 2^48 bits";
     uint64_t bits = n * per_key < LEAST ? LEAST : n * per_key;
     uint64_t bytes = (bits + 7) / 8;
-    k = k < 1 ? 1 : k > MOST_K ? MOST_K : k;
+    k = k < 1 ? 1 : k > K_MAX ? K_MAX : k;
     seen_foreign_one(f, bytes * 8, k, bytes);
     return NULL;
 }
@@ -151,10 +145,10 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
         return SEEN_OK;
     }
     uint8_t k = buf[len - 1];
-    seen_foreign_one(f, (len - 1) * 8, k > MOST_K ? 0 : k, len - 1);
+    seen_foreign_one(f, (len - 1) * 8, k > K_MAX ? 0 : k, len - 1);
     f->links[0].at = (uint8_t *)(uintptr_t)buf;
     f->links[0].stored = len - 1;
-    if (k > MOST_K) f->verdict = SEEN_ALWAYS_MAYBE;
+    if (k > K_MAX) f->verdict = SEEN_ALWAYS_MAYBE;
     f->note[0] = k;
     f->note_len = 1;
     return SEEN_OK;
@@ -181,7 +175,7 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
 static uint32_t probes_for(uint32_t bits_per_key)
 {
     uint32_t k = (uint32_t)(bits_per_key * 0.69);
-    return k < 1 ? 1 : k > MOST_K ? MOST_K : k;
+    return k < 1 ? 1 : k > K_MAX ? K_MAX : k;
 }
 
 size_t seen_leveldb_block_size(uint32_t bits_per_key, size_t n)
@@ -222,7 +216,7 @@ bool seen_leveldb_block_maybe(const uint8_t *block, size_t len, const void *key,
 {
     if (len < 2) return false;
     const uint32_t k = block[len - 1];
-    if (k > MOST_K) return true;
+    if (k > K_MAX) return true;
     struct seen_digest d;
     digest(NULL, key, key_len, &d);
     uint32_t h = (uint32_t)d.h[0];
@@ -244,7 +238,7 @@ const struct seen_dialect seen_dialect_leveldb = {
                           "1 %, far more below; crafted keys",
               .can = CAN},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = leveldb_plan,
     .read = read,
     .write = write,
@@ -256,7 +250,7 @@ const struct seen_dialect seen_dialect_goleveldb = {
               .weakness = "as leveldb; k wraps from 372 bits a key on",
               .can = CAN},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = goleveldb_plan,
     .read = read,
     .write = write,
@@ -269,7 +263,7 @@ const struct seen_dialect seen_dialect_badger = {
                           "key at 1 %, which give 3.6 %",
               .can = CAN},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = badger_plan,
     .read = read,
     .write = write,

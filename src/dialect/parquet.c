@@ -31,7 +31,7 @@
 
 #define K         8
 #define BLOCK     256                 /* bits */
-#define MOST_BITS ((uint64_t)1 << 34) /* numBytes has 31 bits */
+#define BITS_MAX  ((uint64_t)1 << 34) /* numBytes has 31 bits */
 #define ARROW_MAX ((uint64_t)1 << 30) /* 128 MiB */
 
 /* ---- Scheme ------------------------------------------------------------- */
@@ -55,18 +55,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
         *pos++ = block * BLOCK + 32 * from + (low * salts[from] >> 27);
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_LOW_FIRST
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "xxh64",
                                           .hash_bits = 64,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -97,7 +91,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
         for (bits = BLOCK; bits < (uint64_t)wish;)
             bits *= 2;
     }
-    if (bits > MOST_BITS - BLOCK) return "bits is below 2^34 in this dialect";
+    if (bits > BITS_MAX - BLOCK) return "bits is below 2^34 in this dialect";
     set_link(f, (bits + BLOCK - 1) / BLOCK * BLOCK);
     return NULL;
 }
@@ -121,7 +115,7 @@ enum {
     T_STRUCT = 12
 };
 
-#define MOST_DEPTH 8
+#define DEPTH_MAX 8
 
 static uint8_t take_byte(struct thrift *t)
 {
@@ -160,7 +154,7 @@ static uint8_t take_field(struct thrift *t, int64_t *id)
 static void skip(struct thrift *t, uint8_t type)
 {
     uint32_t depth = type == T_STRUCT; /* structs that are open */
-    int64_t ids[MOST_DEPTH + 1] = {0};
+    int64_t ids[DEPTH_MAX + 1] = {0};
     for (;;) {
         if (type >= T_BYTE && type <= T_I64) {
             type == T_BYTE ? (void)take_byte(t) : (void)take_varint(t);
@@ -177,7 +171,7 @@ static void skip(struct thrift *t, uint8_t type)
             if (!type) depth--;
         } while (!type);
         if (type != T_STRUCT) continue;
-        if (depth == MOST_DEPTH) {
+        if (depth == DEPTH_MAX) {
             t->bad = true;
             return;
         }
@@ -313,7 +307,7 @@ const struct seen_dialect seen_dialect_parquet = {
               .weakness = WEAK,
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .sniff = sniff,
     .read = read,
@@ -326,7 +320,7 @@ const struct seen_dialect seen_dialect_parquet_bitset = {
               .weakness = WEAK,
               .can = SEEN_CAN_ADD | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan,
     .read = read_bitset,
     .write = write_bitset,

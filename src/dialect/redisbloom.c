@@ -63,9 +63,9 @@
 #define HASH_64      4u
 #define NO_SCALING   8u
 
-#define TIGHTENING  0.5
-#define GROWTH      2
-#define MOST_GROWTH 32768 /* that its configuration takes */
+#define TIGHTENING 0.5
+#define GROWTH     2
+#define GROWTH_MAX 32768 /* that its configuration takes */
 
 /* ---- Scheme ------------------------------------------------------------- */
 
@@ -77,27 +77,15 @@ SEEN_INLINE void digest(const uint8_t seed[32], const void *key, size_t len,
     d->h[1] = seen_murmur64a(key, len, d->h[0]);
 }
 
-SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
-                           uint32_t from, uint32_t to, uint64_t *pos)
-{
-    for (; from < to; from++)
-        *pos++ = seen_modulo(d->h[0] + from * d->h[1], &p->modulo);
-}
-
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER     SEEN_ORDER_LOW_FIRST
+#define POSITIONS seen_double_hashing
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "murmur64a, twice",
                                           .hash_bits = 64,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
-                                          .positions = positions,
+                                          .positions = seen_double_hashing,
                                           .maybe = maybe};
 
 /* ---- Sizes -------------------------------------------------------------- */
@@ -134,9 +122,9 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     if (!size(&f->links[0], spec->items, spec->fpp * TIGHTENING, false))
         return "items at this fpp take more than 2^48 bits or 255 hashes";
     f->count = 1;
-    f->options = NO_ROUNDING | HASH_64;
-    f->growth = GROWTH;
-    f->age = 2;
+    f->chain.options = NO_ROUNDING | HASH_64;
+    f->chain.growth = GROWTH;
+    f->chain.age = 2;
     return NULL;
 }
 
@@ -145,17 +133,18 @@ static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
     const struct seen_link *newest = &f->links[f->count - 1];
     uint64_t capacity;
     if (newest->items < newest->capacity) return SEEN_OK;
-    if (f->fixed) return SEEN_FULL;
-    double fpp = newest->fpp *
-                 (f->age == 0 ? pow(TIGHTENING, f->count + 1) : TIGHTENING);
-    bool fits = seen_mul_fits(newest->capacity, f->growth, &capacity) &&
+    if (f->chain.fixed) return SEEN_FULL;
+    double fpp =
+        newest->fpp *
+        (f->chain.age == 0 ? pow(TIGHTENING, f->count + 1) : TIGHTENING);
+    bool fits = seen_mul_fits(newest->capacity, f->chain.growth, &capacity) &&
                 fpp > 0 &&
-                size(next, capacity, fpp, !(f->options & NO_ROUNDING));
+                size(next, capacity, fpp, !(f->chain.options & NO_ROUNDING));
     return fits && next->bytes ? SEEN_OK : SEEN_FULL;
 }
 
-static const struct seen_manners manners = {.adds_new_only = true,
-                                            .grow = grow};
+static const struct seen_foreign_rules rules = {.adds_new_only = true,
+                                                .grow = grow};
 
 /* ---- Bytes -------------------------------------------------------------- */
 
@@ -211,15 +200,17 @@ static const char *read_age(const uint8_t *buf, size_t len, uint32_t age,
     if (len < a->head) return "is shorter than a header";
     uint64_t total = seen_get_le64(buf), items = 0;
     uint32_t links = seen_get_le32(buf + 8);
-    f->options = seen_get_le32(buf + 12);
-    f->growth = age == 0 ? GROWTH : seen_get_le32(buf + 16);
-    f->age = age;
-    if (f->growth > MOST_GROWTH) return "grows by more than 32768 at a time";
+    f->chain.options = seen_get_le32(buf + 12);
+    f->chain.growth = age == 0 ? GROWTH : seen_get_le32(buf + 16);
+    f->chain.age = age;
+    if (f->chain.growth > GROWTH_MAX)
+        return "grows by more than 32768 at a time";
     if (links == 0) return "has no links";
-    if (links > SEEN_MOST_LINKS) return "has more than 64 links";
-    if (f->options & ~(NO_ROUNDING | ENTRIES_BITS | HASH_64 | NO_SCALING))
+    if (links > SEEN_LINKS_MAX) return "has more than 64 links";
+    if (f->chain.options & ~(NO_ROUNDING | ENTRIES_BITS | HASH_64 | NO_SCALING))
         return "has options that no RedisBloom writes";
-    if (!(f->options & HASH_64)) return "has the 32-bit hash of before 1.1";
+    if (!(f->chain.options & HASH_64))
+        return "has the 32-bit hash of before 1.1";
     if (len < a->head + links * a->link) return "is shorter than its header";
 
     uint64_t at = a->head + links * a->link;
@@ -238,7 +229,7 @@ static const char *read_age(const uint8_t *buf, size_t len, uint32_t age,
     if (items != total) return "has a number of items that its links have not";
     f->common.items = total;
     f->counted = true;
-    f->fixed = f->options & NO_SCALING;
+    f->chain.fixed = f->chain.options & NO_SCALING;
     return NULL;
 }
 
@@ -252,7 +243,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
         if (!read_age(buf, len, age, f)) *why = NULL;
     if (*why) return SEEN_CORRUPT;
     f->common.plan.items = f->links[0].capacity;
-    bool halved = f->age > 0 && !(f->options & NO_SCALING);
+    bool halved = f->chain.age > 0 && !(f->chain.options & NO_SCALING);
     f->common.plan.fpp = f->links[0].fpp / (halved ? TIGHTENING : 1);
     return SEEN_OK;
 }
@@ -283,13 +274,13 @@ static void write_link(const struct seen_link *l, uint32_t age, uint8_t *to)
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
 {
-    const struct age *a = &ages[f->age];
+    const struct age *a = &ages[f->chain.age];
     size_t head = a->head + f->count * a->link;
     *len = head;
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
         if (to) {
-            write_link(l, f->age, to + a->head + i * a->link);
+            write_link(l, f->chain.age, to + a->head + i * a->link);
             memcpy(to + *len, l->at, (size_t)l->bytes);
         }
         *len += (size_t)l->bytes;
@@ -301,8 +292,8 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
             items = UINT64_MAX; /* as read() has it */
     seen_put_le64(to, items);
     seen_put_le32(to + 8, f->count);
-    seen_put_le32(to + 12, f->options);
-    if (f->age > 0) seen_put_le32(to + 16, f->growth);
+    seen_put_le32(to + 12, f->chain.options);
+    if (f->chain.age > 0) seen_put_le32(to + 16, f->chain.growth);
     return SEEN_OK;
 }
 
@@ -313,7 +304,7 @@ const struct seen_dialect seen_dialect_redisbloom = {
                           "fill it or read maybe",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &manners,
+    .rules = &rules,
     .plan = plan,
     .sniff = sniff,
     .read = read,

@@ -49,13 +49,6 @@ static const struct seen_scheme scheme = {
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static void link(struct seen_foreign *f, uint32_t index, uint64_t buckets)
-{
-    f->links[index] =
-        (struct seen_link){.bytes = buckets * f->options,
-                           .place = seen_place_of(buckets, 2 * f->options, 0)};
-}
-
 static const char *plan(const seen_spec *spec, struct seen_foreign *f)
 {
     if (spec->bits || spec->hashes || spec->bits_per_key != 0)
@@ -66,11 +59,12 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     uint64_t buckets = 1;
     while (buckets < spec->items / SLOTS)
         buckets *= 2;
-    f->options = SLOTS;
-    f->tries = TRIES;
-    f->growth = GROWTH;
+    f->cuckoo.slots = SLOTS;
+    f->cuckoo.tries = TRIES;
+    f->cuckoo.growth = GROWTH;
+    f->cuckoo.removed = 0;
     f->count = 1;
-    link(f, 0, buckets);
+    f->links[0] = seen_cuckoo_link(f, buckets * SLOTS);
     return NULL;
 }
 
@@ -88,30 +82,31 @@ static const char *read_head(const uint8_t *buf, size_t len, size_t head,
     if (len < head) return "is shorter than a header";
     uint64_t buckets = seen_get_le64(buf + 8), n = seen_get_le64(buf + 24);
     f->common.items = seen_get_le64(buf);
-    f->removed = seen_get_le64(buf + 16);
-    f->options = seen_get_le16(buf + 32);
-    f->tries = seen_get_le16(buf + 34);
-    f->growth = seen_get_le16(buf + 36);
+    f->cuckoo.removed = seen_get_le64(buf + 16);
+    f->cuckoo.slots = seen_get_le16(buf + 32);
+    f->cuckoo.tries = seen_get_le16(buf + 34);
+    f->cuckoo.growth = seen_get_le16(buf + 36);
     f->counted = true;
-    if (n == 0 || n > SEEN_MOST_LINKS)
+    if (n == 0 || n > SEEN_LINKS_MAX)
         return "has no sub-filter, or more than 64";
-    if (f->options == 0) return "has buckets without slots";
+    if (f->cuckoo.slots == 0) return "has buckets without slots";
     if (!power_of_two(buckets) || buckets > len)
         return "has a number of buckets that is no power of two, or too large";
-    if (f->growth && !power_of_two(f->growth))
+    if (f->cuckoo.growth && !power_of_two(f->cuckoo.growth))
         return "has an expansion that is no power of two";
-    if (n > 1 && f->growth == 0) return "has sub-filters and no expansion";
+    if (n > 1 && f->cuckoo.growth == 0)
+        return "has sub-filters and no expansion";
     uint64_t at = head, slots = 0;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
-        if (buckets > (len - at) / f->options)
+        if (buckets > (len - at) / f->cuckoo.slots)
             return "is shorter than its sub-filters";
-        link(f, i, buckets);
+        f->links[i] = seen_cuckoo_link(f, buckets * f->cuckoo.slots);
         f->links[i].at = (uint8_t *)(uintptr_t)(buf + at);
         f->links[i].stored = f->links[i].bytes;
         at += f->links[i].bytes;
         slots += f->links[i].bytes;
-        buckets *= f->growth; /* at most len * 2^16 */
+        buckets *= f->cuckoo.growth; /* at most len * 2^16 */
     }
     if (at != len) return "has bytes behind its sub-filters";
     if (f->common.items > slots) return "has more items than slots";
@@ -143,12 +138,12 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
         *len += (size_t)f->links[i].bytes;
     if (!to) return SEEN_OK;
     seen_put_le64(to, f->common.items);
-    seen_put_le64(to + 8, f->links[0].place.bits);
-    seen_put_le64(to + 16, f->removed);
+    seen_put_le64(to + 8, f->links[0].bytes / f->cuckoo.slots);
+    seen_put_le64(to + 16, f->cuckoo.removed);
     seen_put_le64(to + 24, f->count);
-    seen_put_le16(to + 32, (uint16_t)f->options);
-    seen_put_le16(to + 34, (uint16_t)f->tries);
-    seen_put_le16(to + 36, (uint16_t)f->growth);
+    seen_put_le16(to + 32, (uint16_t)f->cuckoo.slots);
+    seen_put_le16(to + 34, (uint16_t)f->cuckoo.tries);
+    seen_put_le16(to + 36, (uint16_t)f->cuckoo.growth);
     memcpy(to + HEAD, f->note, f->note_len);
     for (uint32_t i = 0; i < f->count; i++) {
         memcpy(to + at, f->links[i].at, (size_t)f->links[i].bytes);
@@ -166,7 +161,7 @@ const struct seen_dialect seen_dialect_redisbloom_cf = {
               .can = SEEN_CAN_ADD | SEEN_CAN_REMOVE | SEEN_CAN_SNIFF |
                      SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .ops = &seen_foreign_cuckoo_ops,
     .plan = plan,
     .sniff = sniff,

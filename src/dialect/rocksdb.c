@@ -38,14 +38,14 @@
 
 #include <math.h>
 
-#define TRAILER  5
-#define LINE     512 /* bits */
-#define SEED     0xbc9f1d34u
-#define FAST_MAX 0xffffffc0u /* bytes */
-#define OLD_MAX  0xffff0000u /* bits */
-#define OLD_MOST 30
-#define FAST     0xff
-#define RIBBON   0xfe
+#define TRAILER        5
+#define LINE           512 /* bits */
+#define SEED           0xbc9f1d34u
+#define FAST_MAX       0xffffffc0u /* bytes */
+#define OLD_BITS_MAX   0xffff0000u /* bits */
+#define OLD_PROBES_MAX 30
+#define FAST           0xff
+#define RIBBON         0xfe
 
 /* ---- Schemes ------------------------------------------------------------ */
 
@@ -93,21 +93,17 @@ SEEN_INLINE void positions_old(const struct seen_place *p,
     d->h[0] = h;
 }
 
-static bool maybe_fast(const uint8_t seed[32], const struct seen_place *p,
-                       const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest_fast(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions_fast, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER     SEEN_ORDER_LOW_FIRST
+#define POSITIONS positions_fast
+#define DIGEST    digest_fast
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme_fast = {.hash = "xxph3-64",
                                                .hash_bits = 64,
-                                               .order = SEEN_ORDER_LOW_FIRST,
+                                               .order = ORDER,
                                                .digest = digest_fast,
                                                .positions = positions_fast,
-                                               .maybe = maybe_fast};
+                                               .maybe = maybe};
 static const struct seen_scheme scheme_old = {.hash = "leveldb-32, signed",
                                               .hash_bits = 32,
                                               .order = SEEN_ORDER_LOW_FIRST,
@@ -168,9 +164,9 @@ static const char *plan_old(const seen_spec *spec, struct seen_foreign *f)
     if (problem) return problem;
     uint64_t whole = (milli + 500) / 1000, bits = spec->items * whole;
     uint32_t probes = (uint32_t)((double)whole * 0.69);
-    if (bits > OLD_MAX) bits = OLD_MAX;
+    if (bits > OLD_BITS_MAX) bits = OLD_BITS_MAX;
     uint64_t lines = ((bits + LINE - 1) / LINE) | 1;
-    probes = probes < 1 ? 1 : probes > OLD_MOST ? OLD_MOST : probes;
+    probes = probes < 1 ? 1 : probes > OLD_PROBES_MAX ? OLD_PROBES_MAX : probes;
     set_link(f, lines * LINE / 8, probes, LINE);
     return NULL;
 }
@@ -277,7 +273,7 @@ static bool sniff_fast(const uint8_t *buf, size_t len)
 
 static bool sniff_old(const uint8_t *buf, size_t len)
 {
-    return old_line(buf, len) > 0 && buf[len - TRAILER] <= OLD_MOST;
+    return old_line(buf, len) > 0 && buf[len - TRAILER] <= OLD_PROBES_MAX;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
@@ -313,7 +309,7 @@ const struct seen_dialect seen_dialect_rocksdb = {
               .weakness = "crafted keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme_fast,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan_fast,
     .sniff = sniff_fast,
     .read = read_fast,
@@ -327,7 +323,7 @@ const struct seen_dialect seen_dialect_rocksdb_legacy = {
                           "above its rate from 1M keys on; crafted keys",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme_old,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan_old,
     .sniff = sniff_old,
     .read = read_old,

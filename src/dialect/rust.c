@@ -41,13 +41,13 @@
 
 #include <math.h>
 
-#define HEAD        45
-#define VERSION     1
-#define P           0xffffffffffffffc5u
-#define CHAIN_HEAD  30
-#define EXPANSION   2
-#define TIGHTENING  0.5
-#define MOST_GROWTH ((uint32_t)1 << 20)
+#define HEAD       45
+#define VERSION    1
+#define P          0xffffffffffffffc5u
+#define CHAIN_HEAD 30
+#define EXPANSION  2
+#define TIGHTENING 0.5
+#define GROWTH_MAX ((uint32_t)1 << 20)
 
 static const uint8_t fixed_seed[32] = {
     0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8,
@@ -73,18 +73,12 @@ SEEN_INLINE void positions(const struct seen_place *p, struct seen_digest *d,
     }
 }
 
-static bool maybe(const uint8_t seed[32], const struct seen_place *p,
-                  const uint8_t *bits, const void *key, size_t len)
-{
-    struct seen_digest d;
-    digest(seed, key, len, &d);
-    return seen_scheme_maybe(p, &d, bits, positions, SEEN_ORDER_LOW_FIRST,
-                             SEEN_TOGETHER);
-}
+#define ORDER SEEN_ORDER_LOW_FIRST
+#include "probe/fused.h"
 
 static const struct seen_scheme scheme = {.hash = "siphash-1-3, twice",
                                           .hash_bits = 128,
-                                          .order = SEEN_ORDER_LOW_FIRST,
+                                          .order = ORDER,
                                           .digest = digest,
                                           .positions = positions,
                                           .maybe = maybe};
@@ -131,9 +125,9 @@ static const char *plan_one(const seen_spec *spec, struct seen_foreign *f)
 
 static const char *plan_chain(const seen_spec *spec, struct seen_foreign *f)
 {
-    f->growth = EXPANSION;
-    f->tightening = TIGHTENING;
-    f->fpp = spec->fpp;
+    f->chain.growth = EXPANSION;
+    f->chain.tightening = TIGHTENING;
+    f->chain.fpp = spec->fpp;
     return spec->items > INT64_MAX ? "items is below 2^63 in this dialect"
                                    : plan(spec, f);
 }
@@ -143,16 +137,16 @@ static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
     const struct seen_link *newest = &f->links[f->count - 1];
     uint64_t capacity;
     if (newest->items < newest->capacity) return SEEN_OK;
-    if (f->growth == 0) return SEEN_FULL;
-    double fpp = f->fpp * pow(f->tightening, f->count);
-    bool fits = seen_mul_fits(newest->capacity, f->growth, &capacity) &&
+    if (f->chain.growth == 0) return SEEN_FULL;
+    double fpp = f->chain.fpp * pow(f->chain.tightening, f->count);
+    bool fits = seen_mul_fits(newest->capacity, f->chain.growth, &capacity) &&
                 capacity <= INT64_MAX && capacity > 0 && fpp > 0 && fpp < 1 &&
                 size(next, capacity, fpp);
     return fits ? SEEN_OK : SEEN_FULL;
 }
 
-static const struct seen_manners chain_manners = {.adds_new_only = true,
-                                                  .grow = grow};
+static const struct seen_foreign_rules chain_rules = {.adds_new_only = true,
+                                                      .grow = grow};
 
 /* ---- Bytes: one filter -------------------------------------------------- */
 
@@ -217,17 +211,18 @@ static const char *read_chain_head(const uint8_t *buf, size_t len,
 {
     if (len < CHAIN_HEAD) return "is shorter than its header of 30 bytes";
     if (buf[0] != VERSION) return "has a version other than 1";
-    f->growth = seen_get_le32(buf + 1);
-    f->fpp = seen_get_le_double(buf + 5);
-    f->tightening = seen_get_le_double(buf + 13);
-    f->options = buf[21];
+    f->chain.growth = seen_get_le32(buf + 1);
+    f->chain.fpp = seen_get_le_double(buf + 5);
+    f->chain.tightening = seen_get_le_double(buf + 13);
+    f->chain.options = buf[21];
     *n = seen_get_le64(buf + 22);
-    if (f->growth > MOST_GROWTH) return "grows by more than 2^20 at a time";
-    if (!(f->fpp > 0 && f->fpp < 1) ||
-        !(f->tightening > 0 && f->tightening <= 1))
+    if (f->chain.growth > GROWTH_MAX)
+        return "grows by more than 2^20 at a time";
+    if (!(f->chain.fpp > 0 && f->chain.fpp < 1) ||
+        !(f->chain.tightening > 0 && f->chain.tightening <= 1))
         return "has a rate or a tightening that is not above 0 and below 1";
-    if (f->options > 1) return "has a flag that is neither 0 nor 1";
-    if (*n == 0 || *n > SEEN_MOST_LINKS)
+    if (f->chain.options > 1) return "has a flag that is neither 0 nor 1";
+    if (*n == 0 || *n > SEEN_LINKS_MAX)
         return "has no filters, or more than 64";
     return NULL;
 }
@@ -254,7 +249,7 @@ static const char *read_chain_bytes(const uint8_t *buf, size_t len,
         at += size_here;
         l->items = seen_get_le64(buf + at);
         l->capacity = seen_get_le64(buf + at + 8);
-        l->fpp = f->fpp * pow(f->tightening, i);
+        l->fpp = f->chain.fpp * pow(f->chain.tightening, i);
         at += 16;
         if (l->capacity == 0 || l->capacity > INT64_MAX ||
             l->items > l->capacity)
@@ -264,8 +259,9 @@ static const char *read_chain_bytes(const uint8_t *buf, size_t len,
     }
     if (at != len) return "has bytes behind its filters";
     bool fixed = memcmp(f->seed, fixed_seed, sizeof f->seed) == 0;
-    return !f->options && !fixed ? "has a seed of its own and says it has none"
-                                 : NULL;
+    return !f->chain.options && !fixed
+               ? "has a seed of its own and says it has none"
+               : NULL;
 }
 
 static seen_status read_chain(const seen_spec *spec, const uint8_t *buf,
@@ -277,7 +273,7 @@ static seen_status read_chain(const seen_spec *spec, const uint8_t *buf,
     *why = read_chain_bytes(buf, len, f);
     if (*why) return SEEN_CORRUPT;
     f->common.plan.items = f->links[0].capacity;
-    f->common.plan.fpp = f->fpp;
+    f->common.plan.fpp = f->chain.fpp;
     return SEEN_OK;
 }
 
@@ -306,10 +302,10 @@ static seen_status write_chain(const struct seen_foreign *f, uint8_t *to,
     }
     if (!to) return SEEN_OK;
     to[0] = VERSION;
-    seen_put_le32(to + 1, f->growth);
-    seen_put_le_double(to + 5, f->fpp);
-    seen_put_le_double(to + 13, f->tightening);
-    to[21] = (uint8_t)f->options;
+    seen_put_le32(to + 1, f->chain.growth);
+    seen_put_le_double(to + 5, f->chain.fpp);
+    seen_put_le_double(to + 13, f->chain.tightening);
+    to[21] = (uint8_t)f->chain.options;
     seen_put_le64(to + 22, f->count);
     return SEEN_OK;
 }
@@ -323,7 +319,7 @@ const struct seen_dialect seen_dialect_rust_bloomfilter = {
                           "is known",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &seen_plain_manners,
+    .rules = &seen_plain_rules,
     .plan = plan_one,
     .sniff = sniff,
     .read = read,
@@ -337,7 +333,7 @@ const struct seen_dialect seen_dialect_valkey_bloom = {
                           "chain together have up to twice the rate",
               .can = SEEN_CAN_ADD | SEEN_CAN_SNIFF | SEEN_CAN_VIEW},
     .scheme = &scheme,
-    .manners = &chain_manners,
+    .rules = &chain_rules,
     .plan = plan_chain,
     .sniff = sniff_chain,
     .read = read_chain,

@@ -103,11 +103,11 @@ static uint32_t push_front(struct seen_generations *g,
 /* ---- Time --------------------------------------------------------------- */
 
 void seen_change_expire(const seen_exposure *x, struct seen_generations *g,
-                        uint64_t now)
+                        uint64_t now_ms)
 {
     uint32_t keep = 0;
     while (keep < g->count && keep < x->policy.generations &&
-           now - g->at[keep].newest <= x->policy.ttl)
+           now_ms - g->at[keep].newest <= x->policy.ttl_ms)
         keep++;
     g->count = keep;
 }
@@ -139,10 +139,10 @@ struct editor {
 
 /* Does a generation with so many items take marks at this time? */
 static bool is_open(const seen_exposure *x, const struct seen_generation *a,
-                    uint64_t n, uint64_t now)
+                    uint64_t n, uint64_t now_ms)
 {
     return a->universe == x->universe && n < x->policy.items &&
-           now - a->first < x->interval;
+           now_ms - a->first < x->interval;
 }
 
 static void put_down(struct editor *e)
@@ -156,24 +156,24 @@ static void put_down(struct editor *e)
     e->holding = false;
 }
 
-static void begin_new(struct editor *e, uint64_t now)
+static void begin_new(struct editor *e, uint64_t now_ms)
 {
     put_down(e);
     e->held =
-        (struct seen_generation){.universe = e->x->universe, .first = now};
+        (struct seen_generation){.universe = e->x->universe, .first = now_ms};
     e->passed += (uint32_t)e->n_added;
     e->n_old = e->n_added = 0;
     e->holding = true;
 }
 
 /* Hold a generation that takes marks at this time: the newest, or a new one. */
-static seen_status take_up(struct editor *e, uint64_t now)
+static seen_status take_up(struct editor *e, uint64_t now_ms)
 {
     struct seen_generations *g = e->g;
-    if (e->holding && is_open(e->x, &e->held, e->n_old + e->n_added, now))
+    if (e->holding && is_open(e->x, &e->held, e->n_old + e->n_added, now_ms))
         return SEEN_OK;
-    begin_new(e, now);
-    if (g->count && is_open(e->x, &g->at[0], g->at[0].n, now)) {
+    begin_new(e, now_ms);
+    if (g->count && is_open(e->x, &g->at[0], g->at[0].n, now_ms)) {
         e->n_old = decode(&g->at[0], e->old);
         if (e->n_old == 0) return SEEN_CORRUPT;
         e->held = g->at[0];
@@ -228,14 +228,14 @@ static seen_status count_new(struct editor *e, const struct seen_marks *m,
  * anything out.
  */
 static seen_status make_way(struct editor *e, const struct seen_marks *m,
-                            uint64_t now)
+                            uint64_t now_ms)
 {
     const uint64_t held = e->n_old + e->n_added, items = e->x->policy.items;
     const uint64_t room = items * e->x->policy.generations - held;
     uint64_t new = m->n;
     if (held == 0 || new <= room) return SEEN_OK;
     seen_status status = count_new(e, m, &new);
-    if (status == SEEN_OK && new > room) begin_new(e, now);
+    if (status == SEEN_OK && new > room) begin_new(e, now_ms);
     return status;
 }
 
@@ -250,19 +250,19 @@ static void fill(struct editor *e, const struct seen_marks *m, size_t *next)
 }
 
 /* The time that counts; what has aged out by then goes. */
-static uint64_t arrive(struct editor *e, uint64_t now)
+static uint64_t arrive(struct editor *e, uint64_t now_ms)
 {
     const struct seen_generations *g = e->g;
     uint64_t newest = e->holding ? e->held.newest
                       : g->count ? g->at[0].newest
                                  : 0;
-    if (now > SEEN_MOST_TIME) now = SEEN_MOST_TIME;
-    if (now < newest) now = newest;
+    if (now_ms > SEEN_TIME_MAX) now_ms = SEEN_TIME_MAX;
+    if (now_ms < newest) now_ms = newest;
     uint32_t had = g->count + e->holding;
-    if (e->holding && now - newest > e->x->policy.ttl) e->holding = false;
-    seen_change_expire(e->x, e->g, now);
+    if (e->holding && now_ms - newest > e->x->policy.ttl_ms) e->holding = false;
+    seen_change_expire(e->x, e->g, now_ms);
     e->gone += had - (g->count + e->holding);
-    return now;
+    return now_ms;
 }
 
 /* A fingerprint takes less than 8 bytes, and a run little beside them
@@ -310,13 +310,13 @@ seen_status seen_change_mark(seen_exposure *x, struct seen_generations *g,
     if (items > UINT32_MAX / 2) return SEEN_INVALID;
     if (!begin_edit(&e, items, n)) return SEEN_NOMEM;
     for (size_t i = 0; i < n; i++) {
-        uint64_t now = arrive(&e, marks[i].now);
+        uint64_t now_ms = arrive(&e, marks[i].now_ms);
         for (size_t next = 0; next < marks[i].n;) {
-            seen_status status = take_up(&e, now);
+            seen_status status = take_up(&e, now_ms);
             if (status == SEEN_OK && next == 0)
-                status = make_way(&e, &marks[i], now);
+                status = make_way(&e, &marks[i], now_ms);
             if (status != SEEN_OK) return status;
-            e.held.newest = now;
+            e.held.newest = now_ms;
             fill(&e, &marks[i], &next);
         }
     }
@@ -428,7 +428,7 @@ static uint32_t line_up(const struct seen_generations *a,
 seen_status seen_change_merge(seen_exposure *x, struct seen_generations *into,
                               const struct seen_generations *from)
 {
-    const struct seen_generation *all[2 * SEEN_MOST_GENERATIONS];
+    const struct seen_generation *all[2 * SEEN_GENERATIONS_MAX];
     uint32_t count = line_up(into, from, all);
     uint64_t most = x->policy.items, size = 0;
     for (uint32_t i = 0; i < count; i++) {

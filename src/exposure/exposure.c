@@ -17,7 +17,7 @@ seen_policy seen_policy_filled(const seen_policy *given)
     if (!p.items) p.items = 1000;
     if (!p.generations) p.generations = 5;
     if (p.fpp == 0) p.fpp = 0.001;
-    if (!p.ttl) p.ttl = 5 * DAY;
+    if (!p.ttl_ms) p.ttl_ms = 5 * DAY;
     return p;
 }
 
@@ -30,12 +30,12 @@ static double universe_wanted(const seen_policy *p)
 const char *seen_policy_problem(const seen_policy *given)
 {
     const seen_policy p = seen_policy_filled(given);
-    if (p.items > SEEN_MOST_ITEMS)
+    if (p.items > SEEN_ITEMS_MAX)
         return "items of a generation is at most 2^20";
-    if (p.generations > SEEN_MOST_GENERATIONS)
+    if (p.generations > SEEN_GENERATIONS_MAX)
         return "generations is at most 64";
     if (!(p.fpp >= 1e-9 && p.fpp <= 0.5)) return "fpp is from 1e-9 to 0.5";
-    if (p.ttl > SEEN_MOST_TIME) return "ttl is below 2^48 milliseconds";
+    if (p.ttl_ms > SEEN_TIME_MAX) return "ttl is below 2^48 milliseconds";
     for (size_t i = 0; i < sizeof p.reserved / sizeof *p.reserved; i++)
         if (p.reserved[i]) return "reserved fields are zero";
     if (seen_universe_for(universe_wanted(&p)) > 255)
@@ -61,7 +61,7 @@ seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
     x->check = seen_secret_check(secret) & UINT16_MAX;
     x->universe = seen_universe_for(universe_wanted(&x->policy));
     uint32_t gaps = x->policy.generations - 1;
-    x->interval = gaps ? x->policy.ttl / gaps : x->policy.ttl;
+    x->interval = gaps ? x->policy.ttl_ms / gaps : x->policy.ttl_ms;
     if (!x->interval) x->interval = 1; /* marks of one moment stay together */
     *out = x;
     return SEEN_OK;
@@ -113,15 +113,15 @@ void *seen_room_for(seen_exposure *x, struct seen_room *r, uint64_t size)
 
 /* ---- Records ------------------------------------------------------------ */
 
-/* The generations that are left at this time; *now becomes the one that counts. */
+/* The generations that are left at this time; *now_ms becomes the one that counts. */
 static seen_status open_record(seen_exposure *x, seen_record record,
-                               uint64_t *now, struct seen_generations *g)
+                               uint64_t *now_ms, struct seen_generations *g)
 {
-    if (*now > SEEN_MOST_TIME) *now = SEEN_MOST_TIME;
+    if (*now_ms > SEEN_TIME_MAX) *now_ms = SEEN_TIME_MAX;
     seen_status status = seen_record_parse(record, x->check, g);
     if (status != SEEN_OK) return status;
-    if (g->count && g->at[0].newest > *now) *now = g->at[0].newest;
-    seen_change_expire(x, g, *now);
+    if (g->count && g->at[0].newest > *now_ms) *now_ms = g->at[0].newest;
+    seen_change_expire(x, g, *now_ms);
     return SEEN_OK;
 }
 
@@ -157,11 +157,11 @@ static bool *room_for_answers(seen_exposure *x, size_t n)
 }
 
 seen_status seen_exposure_seen(seen_exposure *x, seen_record record,
-                               uint64_t now, const uint64_t *h, size_t n,
+                               uint64_t now_ms, const uint64_t *h, size_t n,
                                bool repeats, bool *seen)
 {
     struct seen_generations g;
-    seen_status status = open_record(x, record, &now, &g);
+    seen_status status = open_record(x, record, &now_ms, &g);
     if (status != SEEN_OK || n == 0) return status;
     return seen_ask(x, &g, h, n, repeats, seen);
 }
@@ -178,11 +178,11 @@ seen_status seen_exposure_mark_all(seen_exposure *x, seen_record record,
 }
 
 seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
-                                        uint64_t now, const uint64_t *h,
+                                        uint64_t now_ms, const uint64_t *h,
                                         size_t n, seen_record *result)
 {
     struct seen_generations g;
-    seen_status status = open_record(x, record, &now, &g);
+    seen_status status = open_record(x, record, &now_ms, &g);
     if (status == SEEN_OK) status = seen_change_forget(x, &g, h, n);
     return status == SEEN_OK ? put_record(x, &g, result) : status;
 }
@@ -190,26 +190,26 @@ seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
 /* ---- Questions ---------------------------------------------------------- */
 
 seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
-                                     uint64_t now, const seen_key *items,
+                                     uint64_t now_ms, const seen_key *items,
                                      size_t n, bool *answers)
 {
     uint64_t *h;
     if (!x || (n && !answers)) return SEEN_INVALID;
     seen_status status = seen_exposure_hash(x, items, n, &h);
     return status == SEEN_OK
-               ? seen_exposure_seen(x, record, now, h, n, false, answers)
+               ? seen_exposure_seen(x, record, now_ms, h, n, false, answers)
                : status;
 }
 
 /* Hash the items and find those that are not fresh. */
-static seen_status look_up(seen_exposure *x, seen_record record, uint64_t now,
-                           const seen_key *items, size_t n, uint64_t **h,
-                           bool **seen)
+static seen_status look_up(seen_exposure *x, seen_record record,
+                           uint64_t now_ms, const seen_key *items, size_t n,
+                           uint64_t **h, bool **seen)
 {
     seen_status status = seen_exposure_hash(x, items, n, h);
     if (status != SEEN_OK) return status;
     *seen = room_for_answers(x, n);
-    return *seen ? seen_exposure_seen(x, record, now, *h, n, true, *seen)
+    return *seen ? seen_exposure_seen(x, record, now_ms, *h, n, true, *seen)
                  : SEEN_NOMEM;
 }
 
@@ -225,13 +225,13 @@ static size_t compact(seen_key *items, size_t n, const bool *seen, size_t most)
 }
 
 seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
-                                uint64_t now, seen_key *items, size_t n,
+                                uint64_t now_ms, seen_key *items, size_t n,
                                 size_t *fresh)
 {
     uint64_t *h;
     bool *seen;
     if (!x || !fresh) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    seen_status status = look_up(x, record, now_ms, items, n, &h, &seen);
     if (status == SEEN_OK) *fresh = compact(items, n, seen, n);
     return status;
 }
@@ -239,17 +239,17 @@ seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
 /* ---- Changes ------------------------------------------------------------ */
 
 seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
-                               uint64_t now, const seen_key *items, size_t n,
+                               uint64_t now_ms, const seen_key *items, size_t n,
                                bool *fresh, seen_record *result)
 {
     uint64_t *h;
     bool *seen = NULL;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = fresh ? look_up(x, record, now, items, n, &h, &seen)
+    seen_status status = fresh ? look_up(x, record, now_ms, items, n, &h, &seen)
                                : seen_exposure_hash(x, items, n, &h);
     if (status == SEEN_OK)
         status = seen_exposure_mark_all(
-            x, record, &(struct seen_marks){now, h, n}, 1, result);
+            x, record, &(struct seen_marks){now_ms, h, n}, 1, result);
     for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
         fresh[i] = !seen[i];
     return status;
@@ -264,15 +264,15 @@ size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most)
 }
 
 seen_status seen_exposure_take(seen_exposure *x, seen_record record,
-                               uint64_t now, seen_key *items, size_t n,
+                               uint64_t now_ms, seen_key *items, size_t n,
                                size_t count, size_t *taken, seen_record *result)
 {
     uint64_t *h;
     bool *seen;
     if (!x || !taken || !result) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now, items, n, &h, &seen);
+    seen_status status = look_up(x, record, now_ms, items, n, &h, &seen);
     if (status != SEEN_OK) return status;
-    struct seen_marks m = {now, h, seen_first_fresh(h, n, seen, count)};
+    struct seen_marks m = {now_ms, h, seen_first_fresh(h, n, seen, count)};
     status = seen_exposure_mark_all(x, record, &m, 1, result);
     /* The items move last, when nothing can fail any more. */
     if (status == SEEN_OK) *taken = compact(items, n, seen, count);
@@ -280,48 +280,48 @@ seen_status seen_exposure_take(seen_exposure *x, seen_record record,
 }
 
 seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
-                                 uint64_t now, const seen_key *items, size_t n,
-                                 seen_record *result)
+                                 uint64_t now_ms, const seen_key *items,
+                                 size_t n, seen_record *result)
 {
     uint64_t *h;
     if (!x || !result) return SEEN_INVALID;
     seen_status status = seen_exposure_hash(x, items, n, &h);
     return status == SEEN_OK
-               ? seen_exposure_forget_hashes(x, record, now, h, n, result)
+               ? seen_exposure_forget_hashes(x, record, now_ms, h, n, result)
                : status;
 }
 
 seen_status seen_exposure_merge(seen_exposure *x, seen_record a, seen_record b,
-                                uint64_t now, seen_record *result)
+                                uint64_t now_ms, seen_record *result)
 {
     struct seen_generations into, from;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = open_record(x, a, &now, &into);
-    if (status == SEEN_OK) status = open_record(x, b, &now, &from);
+    seen_status status = open_record(x, a, &now_ms, &into);
+    if (status == SEEN_OK) status = open_record(x, b, &now_ms, &from);
     if (status == SEEN_OK) {
-        seen_change_expire(x, &into, now); /* b may know a later time */
+        seen_change_expire(x, &into, now_ms); /* b may know a later time */
         status = seen_change_merge(x, &into, &from);
     }
     return status == SEEN_OK ? put_record(x, &into, result) : status;
 }
 
 seen_status seen_exposure_expire(seen_exposure *x, seen_record record,
-                                 uint64_t now, seen_record *result)
+                                 uint64_t now_ms, seen_record *result)
 {
     struct seen_generations g;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
+    seen_status status = open_record(x, record, &now_ms, &g);
     return status == SEEN_OK ? put_record(x, &g, result) : status;
 }
 
 /* ---- What there is ------------------------------------------------------ */
 
 seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
-                                  uint64_t now, seen_exposure_info *info)
+                                  uint64_t now_ms, seen_exposure_info *info)
 {
     struct seen_generations g;
     if (!x || !info) return SEEN_INVALID;
-    seen_status status = open_record(x, record, &now, &g);
+    seen_status status = open_record(x, record, &now_ms, &g);
     if (status != SEEN_OK) return status;
     double right = 1;
     *info = (seen_exposure_info){.bytes = record.len, .generations = g.count};

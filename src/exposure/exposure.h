@@ -55,7 +55,7 @@ SEEN_PRIVATE seen_status seen_exposure_hash(seen_exposure *x,
 
 /* seen[i]: hash i may have been shown; `repeats`: or has come before. */
 SEEN_PRIVATE seen_status seen_exposure_seen(seen_exposure *x,
-                                            seen_record record, uint64_t now,
+                                            seen_record record, uint64_t now_ms,
                                             const uint64_t *h, size_t n,
                                             bool repeats, bool *seen);
 
@@ -64,7 +64,7 @@ SEEN_PRIVATE size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen,
                                      size_t most);
 
 struct seen_marks {
-    uint64_t now;
+    uint64_t now_ms;
     const uint64_t *h;
     size_t n;
 };
@@ -75,9 +75,9 @@ SEEN_PRIVATE seen_status seen_exposure_mark_all(seen_exposure *x,
                                                 seen_record record,
                                                 const struct seen_marks *marks,
                                                 size_t n, seen_record *result);
-SEEN_PRIVATE seen_status
-seen_exposure_forget_hashes(seen_exposure *x, seen_record record, uint64_t now,
-                            const uint64_t *h, size_t n, seen_record *result);
+SEEN_PRIVATE seen_status seen_exposure_forget_hashes(
+    seen_exposure *x, seen_record record, uint64_t now_ms, const uint64_t *h,
+    size_t n, seen_record *result);
 
 /* ---- Within ------------------------------------------------------------- */
 
@@ -117,6 +117,6 @@ seen_status seen_change_merge(seen_exposure *x, struct seen_generations *into,
 
 /* The newest ones that the policy leaves at this time. */
 void seen_change_expire(const seen_exposure *x, struct seen_generations *g,
-                        uint64_t now);
+                        uint64_t now_ms);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define VERSION     1
-#define HEADER      3
-#define VARINT_MOST 10
+#define VERSION    1
+#define HEADER     3
+#define VARINT_MAX 10
 
 /* ---- Universes ---------------------------------------------------------- */
 
@@ -46,8 +46,8 @@ static size_t put_varint(uint8_t *to, uint64_t x)
 static size_t get_varint(const uint8_t *from, size_t left, uint64_t *x)
 {
     *x = 0;
-    for (size_t i = 0; i < left && i < VARINT_MOST; i++) {
-        if (i == VARINT_MOST - 1 && from[i] > 1) return 0;
+    for (size_t i = 0; i < left && i < VARINT_MAX; i++) {
+        if (i == VARINT_MAX - 1 && from[i] > 1) return 0;
         *x |= (uint64_t)(from[i] & 127) << (7 * i);
         if (from[i] < 128) return i > 0 && from[i] == 0 ? 0 : i + 1;
     }
@@ -90,10 +90,10 @@ static bool take_generation(struct cursor *c,
     g->n = take_varint(c);
     g->universe = take_byte(c);
     uint64_t newest = take_varint(c), older = take_varint(c);
-    if (c->bad || g->n == 0 || g->n > SEEN_MOST_ITEMS ||
+    if (c->bad || g->n == 0 || g->n > SEEN_ITEMS_MAX ||
         g->n > seen_universe_of(g->universe))
         return false;
-    uint64_t most = before ? before->newest : SEEN_MOST_TIME;
+    uint64_t most = before ? before->newest : SEEN_TIME_MAX;
     if (newest > most) return false;
     g->newest = before ? most - newest : newest;
     if (older > g->newest) return false;
@@ -118,7 +118,7 @@ seen_status seen_record_parse(seen_record record, uint32_t check,
         return SEEN_MISMATCH;
     struct cursor c = {bytes + HEADER, record.len - HEADER, false};
     while (c.left > 0) {
-        if (out->count == SEEN_MOST_GENERATIONS) return SEEN_CORRUPT;
+        if (out->count == SEEN_GENERATIONS_MAX) return SEEN_CORRUPT;
         struct seen_generation *g = &out->at[out->count];
         if (!take_generation(&c, out->count ? g - 1 : NULL, g))
             return SEEN_CORRUPT;
@@ -133,7 +133,7 @@ uint64_t seen_record_bound(const struct seen_generations *g)
 {
     uint64_t bound = HEADER;
     for (uint32_t i = 0; i < g->count; i++)
-        bound += 3 * VARINT_MOST + 1 + g->at[i].run_len;
+        bound += 3 * VARINT_MAX + 1 + g->at[i].run_len;
     return bound;
 }
 

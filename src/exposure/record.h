@@ -43,9 +43,9 @@
 
 #include "bits/sorted.h"
 
-#define SEEN_MOST_GENERATIONS 64
-#define SEEN_MOST_ITEMS       ((uint32_t)1 << 20) /* of a generation */
-#define SEEN_MOST_TIME        (((uint64_t)1 << 48) - 1)
+#define SEEN_GENERATIONS_MAX 64
+#define SEEN_ITEMS_MAX       ((uint32_t)1 << 20) /* of a generation */
+#define SEEN_TIME_MAX        (((uint64_t)1 << 48) - 1)
 
 struct seen_generation {
     uint64_t n;
@@ -57,7 +57,7 @@ struct seen_generation {
 
 struct seen_generations {
     uint32_t count;
-    struct seen_generation at[SEEN_MOST_GENERATIONS]; /* newest first */
+    struct seen_generation at[SEEN_GENERATIONS_MAX]; /* newest first */
 };
 
 /* u of a code; the smallest code whose u is at least so large, 256: none. */

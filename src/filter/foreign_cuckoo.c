@@ -16,9 +16,6 @@
  * else's. The original also moves fingerprints into older sub-filters once a
  * tenth of what is in has been removed; this does not, which changes where they
  * lie and never an answer.
- *
- * In struct seen_foreign: place.bits of a link are its buckets, `options` the slots
- * of a bucket, `growth` the expansion.
  */
 #include "filter/foreign.h"
 
@@ -30,17 +27,6 @@
 #include <string.h>
 
 #define OTHER 0x5bd1e995u /* from a bucket to the other one */
-
-/* ---- Plan --------------------------------------------------------------- */
-
-/* Two buckets of `hashes` / 2 slots, each used with the same chance. */
-static double cuckoo_plan_fpp(const seen_plan *plan, uint64_t items)
-{
-    double slots = (double)plan->bits / 8;
-    if ((double)items > slots) return NAN;
-    double used = plan->hashes * (double)items / slots;
-    return -expm1(used * log1p(-1.0 / 255));
-}
 
 /* ---- Buckets ------------------------------------------------------------ */
 
@@ -58,17 +44,23 @@ static struct found find(const struct seen_foreign *f, const void *key,
     return (struct found){print, d.h[0], d.h[0] ^ (uint64_t)print * OTHER};
 }
 
+static uint64_t buckets_of(const struct seen_foreign *f,
+                           const struct seen_link *l)
+{
+    return l->bytes / f->cuckoo.slots;
+}
+
 /* The number of buckets is a power of two. */
 static uint8_t *bucket(const struct seen_foreign *f, const struct seen_link *l,
                        uint64_t hash)
 {
-    return l->at + (hash & (l->place.bits - 1)) * f->options;
+    return l->at + (hash & (buckets_of(f, l) - 1)) * f->cuckoo.slots;
 }
 
 static uint8_t *slot_of(const struct seen_foreign *f, uint8_t *from,
                         uint8_t print)
 {
-    return memchr(from, print, f->options);
+    return memchr(from, print, f->cuckoo.slots);
 }
 
 /* A slot of a sub-filter that holds this, in either bucket; NULL: none. */
@@ -85,10 +77,10 @@ static uint8_t *look(const struct seen_foreign *f, const struct seen_link *l,
 static bool evict(struct seen_foreign *f, struct seen_link *l,
                   const struct found *k)
 {
-    uint32_t slots = f->options, victim = 0, round = 0;
+    uint32_t slots = f->cuckoo.slots, victim = 0, round = 0;
     uint8_t print = k->print;
-    uint64_t mask = l->place.bits - 1, at = k->a & mask;
-    for (; round < f->tries; round++) {
+    uint64_t mask = buckets_of(f, l) - 1, at = k->a & mask;
+    for (; round < f->cuckoo.tries; round++) {
         uint8_t *slot = l->at + at * slots + victim, was = *slot;
         *slot = print;
         print = was;
@@ -111,20 +103,25 @@ static bool evict(struct seen_foreign *f, struct seen_link *l,
     return false;
 }
 
+struct seen_link seen_cuckoo_link(const struct seen_foreign *f, uint64_t bytes)
+{
+    return (struct seen_link){
+        .bytes = bytes,
+        .place = seen_place_of(8 * bytes, 2 * f->cuckoo.slots, 0)};
+}
+
 static seen_status grow(struct seen_foreign *f)
 {
-    const struct seen_link *newest = &f->links[f->count - 1];
-    struct seen_link next = {0};
-    uint64_t buckets;
-    if (f->growth == 0 || f->count == SEEN_MOST_LINKS) return SEEN_FULL;
-    if (!seen_mul_fits(newest->place.bits, f->growth, &buckets) ||
-        buckets > SEEN_MAX_BITS / 8 / f->options)
+    uint64_t bytes;
+    if (f->cuckoo.growth == 0 || f->count == SEEN_LINKS_MAX) return SEEN_FULL;
+    if (!seen_mul_fits(f->links[f->count - 1].bytes, f->cuckoo.growth,
+                       &bytes) ||
+        bytes > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
-    next.bytes = buckets * f->options;
-    if (f->common.limit && f->common.plan.bytes + next.bytes > f->common.limit)
+    if (f->common.limit && f->common.plan.bytes + bytes > f->common.limit)
         return SEEN_FULL;
-    next.place = seen_place_of(buckets, 2 * f->options, 0);
-    next.at = seen_alloc_zeroed(&f->common.allocator, next.bytes);
+    struct seen_link next = seen_cuckoo_link(f, bytes);
+    next.at = seen_alloc_zeroed(&f->common.allocator, bytes);
     if (!next.at) return SEEN_NOMEM;
     f->links[f->count++] = next;
     seen_foreign_describe(f);
@@ -161,7 +158,7 @@ static uint32_t cuckoo_count_key(const seen_filter *g, const void *key,
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
         const uint8_t *a = bucket(f, l, k.a), *b = bucket(f, l, k.b);
-        for (uint32_t s = 0; s < f->options; s++)
+        for (uint32_t s = 0; s < f->cuckoo.slots; s++)
             n += (a[s] == k.print) + (a != b && b[s] == k.print);
     }
     return n;
@@ -208,7 +205,7 @@ static seen_status cuckoo_remove_key(seen_filter *g, const void *key,
         if (!slot) continue;
         *slot = 0;
         g->items -= g->items > 0;
-        f->removed++;
+        f->cuckoo.removed++;
         return SEEN_OK;
     }
     return SEEN_ABSENT;
@@ -281,8 +278,9 @@ static bool cuckoo_equal(const seen_filter *g, const seen_filter *h)
 {
     const struct seen_foreign *a = seen_foreign_of(g), *b = seen_foreign_of(h);
     if (a->scheme != b->scheme || a->count != b->count ||
-        a->options != b->options || a->growth != b->growth ||
-        a->tries != b->tries)
+        a->cuckoo.slots != b->cuckoo.slots ||
+        a->cuckoo.growth != b->cuckoo.growth ||
+        a->cuckoo.tries != b->cuckoo.tries)
         return false;
     for (uint32_t i = 0; i < a->count; i++)
         if (a->links[i].bytes != b->links[i].bytes ||
@@ -293,8 +291,8 @@ static bool cuckoo_equal(const seen_filter *g, const seen_filter *h)
 
 static void cuckoo_clear(seen_filter *g)
 {
-    seen_foreign_ops.clear(g);
-    seen_foreign(g)->removed = 0;
+    seen_foreign_clear(g);
+    seen_foreign(g)->cuckoo.removed = 0;
 }
 
 static void cuckoo_info(const seen_filter *g, seen_info *info)
@@ -306,7 +304,7 @@ static void cuckoo_info(const seen_filter *g, seen_info *info)
         uint64_t used = count_used(l);
         info->bits += 8 * l->bytes;
         info->bits_set += 8 * used;
-        seen_slots += 2.0 * (double)used / (double)l->place.bits;
+        seen_slots += 2.0 * (double)used / (double)buckets_of(f, l);
     }
     info->hash = f->scheme->hash;
     info->bytes = g->plan.bytes;
@@ -318,66 +316,14 @@ static void cuckoo_info(const seen_filter *g, seen_info *info)
 
 static void cuckoo_size(const seen_filter *g, seen_size *size)
 {
-    seen_foreign_ops.size(g, size);
-}
-
-static bool cuckoo_part(const seen_filter *g, uint32_t index,
-                        struct seen_part *part)
-{
-    return seen_foreign_ops.part(g, index, part);
-}
-
-static void cuckoo_place(seen_filter *g, uint32_t index, void *at)
-{
-    seen_foreign_ops.place(g, index, at);
-}
-
-/* ---- Hashes: no use here ------------------------------------------------ */
-
-static bool cuckoo_maybe(const seen_filter *f, seen_hash h)
-{
-    return seen_foreign_ops.maybe(f, h);
-}
-
-static seen_status cuckoo_visit(seen_filter *f, seen_hash h, bool *before)
-{
-    return seen_foreign_ops.visit(f, h, before);
-}
-
-static void cuckoo_prefetch(const seen_filter *f, const seen_hash *h, size_t n)
-{
-    (void)f, (void)h, (void)n;
-}
-
-static void cuckoo_maybe_many(const seen_filter *f, const seen_hash *h,
-                              size_t n, size_t ahead, bool *answers)
-{
-    seen_foreign_ops.maybe_many(f, h, n, ahead, answers);
-}
-
-static seen_status cuckoo_visit_many(seen_filter *f, const seen_hash *h,
-                                     size_t n, size_t ahead, bool *before,
-                                     size_t *done)
-{
-    return seen_foreign_ops.visit_many(f, h, n, ahead, before, done);
+    const struct seen_foreign *f = seen_foreign_of(g);
+    size->layers = f->count;
+    size->growth = f->cuckoo.growth;
+    size->counted = f->counted;
 }
 
 const struct seen_filter_ops seen_foreign_cuckoo_ops = {
-    .kind = SEEN_FOREIGN,
-    .name = "foreign",
-    .state_size = sizeof(struct seen_foreign),
-    .keys = &key_ops,
-    .plan_fpp = cuckoo_plan_fpp,
-    .part = cuckoo_part,
-    .place = cuckoo_place,
-    .maybe = cuckoo_maybe,
-    .visit = cuckoo_visit,
-    .prefetch = cuckoo_prefetch,
-    .maybe_many = cuckoo_maybe_many,
-    .visit_many = cuckoo_visit_many,
-    .merge = cuckoo_merge,
-    .equal = cuckoo_equal,
-    .clear = cuckoo_clear,
-    .info = cuckoo_info,
+    SEEN_FOREIGN_OPS,      .keys = &key_ops,      .merge = cuckoo_merge,
+    .equal = cuckoo_equal, .clear = cuckoo_clear, .info = cuckoo_info,
     .size = cuckoo_size,
 };

@@ -46,7 +46,7 @@
 #define MIN_WIDTH    4
 #define MAX_WIDTH    32
 #define MAX_ATTEMPTS 100
-#define MOST_ITEMS   ((uint64_t)1 << 40)
+#define ITEMS_MAX    ((uint64_t)1 << 40)
 #define RING         16
 #define LOG_SEGMENT  18
 #define MAX_SEGMENT  ((uint64_t)1 << LOG_SEGMENT)
@@ -130,7 +130,7 @@ static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
     if (problem) return problem;
     if (spec->hashes && spec->hashes != 3 && spec->hashes != 4)
         return "hashes of a fuse filter is 3 or 4";
-    if (spec->items > MOST_ITEMS)
+    if (spec->items > ITEMS_MAX)
         return "items of a fuse filter is at most 2^40";
 
     /* 1. The width, from the rate or from the bits there are. The hash takes
@@ -173,7 +173,7 @@ static bool fuse_plan_read(seen_plan *plan)
     if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH ||
         (plan->hashes != 3 && plan->hashes != 4) || plan->bits == 0 ||
         plan->bits > SEEN_MAX_BITS || plan->bits % plan->width ||
-        plan->items > MOST_ITEMS)
+        plan->items > ITEMS_MAX)
         return false;
     cost(plan);
     return true;

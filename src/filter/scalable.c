@@ -69,39 +69,31 @@
  *
  * Asking. The layers are asked from the largest to the smallest, the newest
  * where the keys it has by now put it: half of the keys that are there are found
- * in the first, seven in eight in the first two. A batch asks one layer about
- * many keys, or two small ones at once, and the keys not found close ranks: a
- * branch per key and layer would be mispredicted once for each key that is
- * there. Tried, ns a key for absent and present keys, 100,000 keys at 1 % in the
- * cache (a presized filter takes 1.7):
- *
- *     six layers   one list of keys, shortened as it goes       18     7
- *                  masks made once for all layers, and kept     14     9.5
- *     five         hashes copied together for each layer         9     5.2
- *                  answers as bits, lists of indices             8.8   4.8
- *                  the same, two layers at once: this one        7.4   4.0
+ * in the first, seven in eight in the first two. layers.c asks for a batch.
  *
  * Choose SEEN_BLOCKED where n is known within a factor of two, even if that is
  * only an upper bound: it is smaller, and four to six times as fast for keys
  * that are not there. Choose SEEN_SET where no wrong "maybe" is wanted.
+ *
+ * The file is long because growing touches everything that a kind does: planning,
+ * memory, saving, adding and merging all go by the same list of layers.
  */
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "bits/bitmap.h"
-#include "bits/lines.h"
 #include "filter/filter.h"
+#include "filter/layers.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_LAYERS    48                  /* 2^41 times the first capacity */
-#define FEW            4                   /* layers at hand */
-#define PIECE          1024                /* keys that go through together */
-#define NEAR_BYTES     ((uint64_t)4 << 20) /* in a cache, if a shared one */
+#define LAYERS_MAX     48 /* 2^41 times the first capacity */
+#define FEW            4  /* layers at hand */
+#define PIECE          SEEN_LAYERS_PIECE
 #define FIRST_ITEMS    65536               /* where the spec does not say */
-#define MOST_ITEMS     ((uint64_t)1 << 40) /* of all layers: the hash's share */
+#define ITEMS_MAX      ((uint64_t)1 << 40) /* of all layers: the hash's share */
 #define STATE_BYTES(n) (8 + (size_t)32 * (n))
 
 struct layer {
@@ -149,7 +141,7 @@ static uint64_t next_capacity(uint32_t i, uint64_t total)
 {
     uint64_t wanted = i < 4 ? 3 * total : i == 4 ? total : total / 4 * 3;
     if (wanted == 0) wanted = 1;
-    return seen_min64(wanted, MOST_ITEMS - total);
+    return seen_min64(wanted, ITEMS_MAX - total);
 }
 
 static uint64_t lines_in(const struct seen_line_layout *l)
@@ -162,7 +154,7 @@ static uint64_t lines_in(const struct seen_line_layout *l)
 static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
                        struct seen_line_layout *best)
 {
-    double spare = seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits);
+    double spare = seen_hash_fpp((double)ITEMS_MAX, plan->hash_bits);
     double fpp = (plan->fpp - spare) * share_of(i);
     return seen_line_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
@@ -183,10 +175,10 @@ static double layout_fpp(const struct seen_line_layout *l, uint64_t items)
 
 static double scalable_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    double rates[MOST_LAYERS];
+    double rates[LAYERS_MAX];
     uint64_t capacity = plan->items, total = 0;
     struct seen_line_layout l = layout_of(plan);
-    for (uint32_t i = 0; i < MOST_LAYERS; i++) {
+    for (uint32_t i = 0; i < LAYERS_MAX; i++) {
         uint64_t here = seen_min64(items - total, capacity);
         rates[i] = layout_fpp(&l, here);
         total += here;
@@ -211,9 +203,9 @@ static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
         return "bits and hashes mean nothing to a scalable filter: it grows";
     if (!(spec->fpp > 0))
         return "fpp is needed: the rate that a scalable filter keeps";
-    if (spec->items > MOST_ITEMS)
+    if (spec->items > ITEMS_MAX)
         return "items of a scalable filter is at most 2^40";
-    plan->hash_bits = seen_hash_bits_for((double)MOST_ITEMS, spec->fpp, spec);
+    plan->hash_bits = seen_hash_bits_for((double)ITEMS_MAX, spec->fpp, spec);
     if (!plan->hash_bits)
         return "fpp is below what a 128-bit hash can keep (2^-77)";
 
@@ -240,9 +232,9 @@ static bool lines_ok(uint64_t count, uint64_t regions, uint32_t hash_bits)
 static bool scalable_plan_read(seen_plan *plan)
 {
     if (plan->hashes < 8 || plan->hashes % 8 || plan->width != 0 ||
-        plan->items == 0 || plan->items > MOST_ITEMS ||
+        plan->items == 0 || plan->items > ITEMS_MAX ||
         !(plan->fpp > 0 && plan->fpp < 1) ||
-        1000 * seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits) > plan->fpp)
+        1000 * seen_hash_fpp((double)ITEMS_MAX, plan->hash_bits) > plan->fpp)
         return false;
     struct seen_line_layout l = layout_of(plan);
     if (!lines_ok(l.count, l.regions, plan->hash_bits) ||
@@ -381,7 +373,7 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
     struct seen_lines lines;
-    if (s->n == MOST_LAYERS || !plan_layer(f, s->n, &capacity, &lines) ||
+    if (s->n == LAYERS_MAX || !plan_layer(f, s->n, &capacity, &lines) ||
         total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
     seen_status status = make_room(f, s->n + 1);
@@ -427,15 +419,15 @@ static seen_status replace_newest(seen_filter *f, uint64_t capacity)
 static seen_status scalable_reserve(seen_filter *f, uint64_t items)
 {
     const struct scalable *s = self(f);
-    if (items > MOST_ITEMS) return SEEN_INVALID;
+    if (items > ITEMS_MAX) return SEEN_INVALID;
     if (items <= f->items || items - f->items <= newest_room(s)) return SEEN_OK;
     uint64_t need = items - f->items, total = total_capacity(s);
     const struct layer *newest = &s->layer[s->n - 1];
     if (newest->items == 0)
-        return total - newest->capacity + need > MOST_ITEMS
+        return total - newest->capacity + need > ITEMS_MAX
                    ? SEEN_FULL
                    : replace_newest(f, need);
-    if (total + need > MOST_ITEMS) return SEEN_FULL;
+    if (total + need > ITEMS_MAX) return SEEN_FULL;
     uint64_t next = next_capacity(s->n, total);
     return open_layer(f, need > next ? need : next);
 }
@@ -525,7 +517,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
     struct scalable *s = self(f);
     if (len < 8) return SEEN_CORRUPT;
     uint64_t n = seen_get_le64(from), bits = 0, total = 0, items = 0;
-    if (n < 1 || n > MOST_LAYERS || len != STATE_BYTES(n)) return SEEN_CORRUPT;
+    if (n < 1 || n > LAYERS_MAX || len != STATE_BYTES(n)) return SEEN_CORRUPT;
     seen_status status = make_room(f, (uint32_t)n);
     if (status != SEEN_OK) return status;
     for (uint32_t i = 0; i < n; i++) {
@@ -533,8 +525,8 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
         struct layer layer = {seen_get_le64(at), seen_get_le64(at + 8)};
         uint64_t count = seen_get_le64(at + 16),
                  regions = seen_get_le64(at + 24);
-        if (layer.capacity < 1 || layer.capacity > MOST_ITEMS ||
-            layer.items > MOST_ITEMS ||
+        if (layer.capacity < 1 || layer.capacity > ITEMS_MAX ||
+            layer.items > ITEMS_MAX ||
             !lines_ok(count, regions, (uint32_t)f->hash->bits))
             return SEEN_CORRUPT;
         struct seen_line_layout l = {count, (uint32_t)regions, 8};
@@ -547,7 +539,7 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
         items += layer.items;
     }
     s->n = (uint32_t)n;
-    bool right = bits <= SEEN_MAX_BITS && total <= MOST_ITEMS &&
+    bool right = bits <= SEEN_MAX_BITS && total <= ITEMS_MAX &&
                  items == f->items && first_ok(f);
     return right ? SEEN_OK : SEEN_CORRUPT;
 }
@@ -587,120 +579,6 @@ static void prefetch_some(const struct seen_lines *b, const seen_hash *h,
         seen_shape_prefetch(b, h[i], seen_shape_of(b));
 }
 
-static size_t count_bits(const uint64_t *bits, size_t n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i += 64)
-        count += seen_popcount64(bits[i / 64]);
-    return count;
-}
-
-/* The entries of a list (NULL: 0, 1, 2, ...) of n that `bits` says, or those
- * that it does not, in order; how many. `to` may be the list. */
-static size_t pick(const uint16_t *list, const uint64_t *bits, size_t n,
-                   bool wanted, uint16_t *to)
-{
-    size_t picked = 0;
-    for (size_t i = 0; i < n; i += 64) {
-        uint64_t word = wanted ? bits[i / 64] : ~bits[i / 64];
-        if (n - i < 64) word &= ((uint64_t)1 << (n - i)) - 1;
-        for (; word; word &= word - 1) {
-            size_t at = i + seen_ctz64(word);
-            to[picked++] = list ? list[at] : (uint16_t)at;
-        }
-    }
-    return picked;
-}
-
-/* Set the answers of a list of n that `bits` says; others stay. */
-static void tell(const uint16_t *list, const uint64_t *bits, size_t n,
-                 bool *answers)
-{
-    for (size_t i = 0; i < n; i += 64)
-        for (uint64_t word = bits[i / 64]; word; word &= word - 1) {
-            size_t at = i + seen_ctz64(word);
-            answers[list ? list[at] : at] = true;
-        }
-}
-
-/* The first answers of all: eight at a time, bit j of a byte becomes byte j. */
-static void tell_all(const uint64_t *bits, size_t n, bool *answers)
-{
-    for (size_t i = 0; i < n; i += 8) {
-        uint64_t byte = bits[i / 64] >> (i % 64) & 0xff;
-        uint64_t bools =
-            ((byte & 0x7f) * 0x0002040810204081u & 0x0101010101010101u) |
-            byte >> 7 << 56;
-        uint8_t bytes[8];
-        seen_put_le64(bytes, bools);
-        memcpy(answers + i, bytes, n - i < 8 ? n - i : 8);
-    }
-}
-
-/* Which keys of a list a layer has. Where a key has several lines in it, only
- * the first is read unless that has the key's bits. */
-static void ask_layer(const struct scalable *s, const struct seen_lines *b,
-                      const seen_hash *h, const uint16_t *list, size_t n,
-                      uint64_t *bits)
-{
-    s->kernel->ask_region(b, 0, h, list, n, bits);
-    for (uint32_t r = 1; r < b->regions; r++) {
-        uint16_t at[PIECE], key[PIECE];
-        uint64_t also[PIECE / 64];
-        size_t found = pick(NULL, bits, n, true, at);
-        pick(list, bits, n, true, key);
-        s->kernel->ask_region(b, r, h, key, found, also);
-        for (size_t j = 0; j < found; j++) {
-            uint64_t lost = ~(also[j / 64] >> (j % 64)) & 1;
-            bits[at[j] / 64] &= ~(lost << (at[j] % 64));
-        }
-    }
-}
-
-/* May the first two be asked together? Not if the answer of the first spares
- * the other a trip to memory. */
-static bool go_together(const struct seen_lines *a, const struct seen_lines *b)
-{
-    return a->regions == 1 && b->regions == 1 && lines_bytes(b) <= NEAR_BYTES;
-}
-
-/*
- * Is any of n <= PIECE hashes in any of the layers? One or two layers after the
- * other, always about many keys: a branch per key and layer would be
- * mispredicted once for every key that is there. When a good part has been
- * found, the others close ranks and go on alone; before that it costs less to
- * ask about all.
- */
-static void ask_layers(const struct scalable *s, const struct seen_lines *chain,
-                       uint32_t layers, const seen_hash *h, size_t n,
-                       bool *answers)
-{
-    uint16_t room[PIECE], *list = NULL;
-    uint64_t bits[PIECE / 64];
-    size_t waiting = n;
-    bool first = true;
-    if (layers == 0) memset(answers, 0, n);
-    while (layers > 0 && waiting > 0) {
-        const struct seen_lines *b = &chain[layers - 1];
-        if (layers > 1 && go_together(b, b - 1)) {
-            s->kernel->ask_two(b, b - 1, h, list, waiting, bits);
-            layers -= 2;
-        } else {
-            ask_layer(s, b, h, list, waiting, bits);
-            layers--;
-        }
-        if (first)
-            tell_all(bits, n, answers);
-        else
-            tell(list, bits, waiting, answers);
-        first = false;
-        if (layers > 0 && count_bits(bits, waiting) > waiting / 8) {
-            waiting = pick(list, bits, waiting, false, room);
-            list = room;
-        }
-    }
-}
-
 /* Each piece prefetches for itself: a stream that goes through several layers
  * has no use for its first lines alone. */
 static void scalable_prefetch(const seen_filter *f, const seen_hash *h,
@@ -713,12 +591,12 @@ static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
                                 size_t n, size_t ahead, bool *answers)
 {
     const struct scalable *s = peek(f);
-    struct seen_lines chain[MOST_LAYERS];
+    struct seen_lines chain[LAYERS_MAX];
     (void)ahead;
     order_of_asking(s, chain);
     for (size_t i = 0; i < n; i += PIECE)
-        ask_layers(s, chain, s->n, h + i, seen_min_size(n - i, PIECE),
-                   answers + i);
+        seen_layers_ask(s->kernel, chain, s->n, h + i,
+                        seen_min_size(n - i, PIECE), answers + i);
 }
 
 /* ---- Adds --------------------------------------------------------------- */
@@ -786,7 +664,7 @@ static seen_status visit_piece(seen_filter *f, const seen_hash *h, size_t n,
     uint16_t at[PIECE];
     bool was[PIECE];
     size_t waiting = 0, filled;
-    ask_layers(s, s->lines, s->n - 1, h, n, before);
+    seen_layers_ask(s->kernel, s->lines, s->n - 1, h, n, before);
     for (size_t i = 0; i < n; i++) {
         fresh[waiting] = h[i];
         at[waiting] = (uint16_t)i;
@@ -832,7 +710,7 @@ static uint64_t estimate(const struct seen_lines *l)
     double bits = (double)lines_bits(l);
     double set = (double)seen_bits_count(l->words, lines_bits(l) / 64);
     double n = seen_items_from_fill(set, bits, 8 * l->regions);
-    return n < (double)MOST_ITEMS ? (uint64_t)(n + 0.5) : MOST_ITEMS;
+    return n < (double)ITEMS_MAX ? (uint64_t)(n + 0.5) : ITEMS_MAX;
 }
 
 /* Copies of the layers that only `from` has, or nothing. */
@@ -925,7 +803,7 @@ static void scalable_clear(seen_filter *f)
 static void scalable_info(const seen_filter *f, seen_info *info)
 {
     const struct scalable *s = peek(f);
-    double rates[MOST_LAYERS];
+    double rates[LAYERS_MAX];
     uint32_t regions = 0;
     info->bits = info->bits_set = 0;
     for (uint32_t i = 0; i < s->n; i++) {

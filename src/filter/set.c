@@ -39,7 +39,7 @@
 #define SLOTS       SEEN_SLOTS
 #define FIRST_LINES 16
 #define RING        32
-#define MOST_ITEMS  ((uint64_t)1 << 42) /* 40 TB of them */
+#define ITEMS_MAX   ((uint64_t)1 << 42) /* 40 TB of them */
 
 struct set {
     seen_filter common; /* .items: slots in use */
@@ -102,7 +102,7 @@ static const char *set_plan(const seen_spec *spec, seen_plan *plan)
 {
     if (spec->bits || spec->hashes)
         return "bits and hashes mean nothing to a set: it grows";
-    if (spec->items > MOST_ITEMS) return "items of a set is at most 2^42";
+    if (spec->items > ITEMS_MAX) return "items of a set is at most 2^42";
     if (spec->fpp > 0 && (double)spec->items * 0x1p-64 > spec->fpp)
         return "fpp is below what 64-bit fingerprints can keep (items x 2^-64)";
     plan->hashes = 1;
@@ -305,7 +305,7 @@ SEEN_INLINE seen_status insert(seen_filter *f, uint64_t print, bool *before)
 
 static seen_status set_reserve(seen_filter *f, uint64_t items)
 {
-    if (items > MOST_ITEMS) return SEEN_INVALID;
+    if (items > ITEMS_MAX) return SEEN_INVALID;
     if (items <= self(f)->room) return SEEN_OK;
     return rebuild(f, lines_with_room(items));
 }

@@ -41,7 +41,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_ITEMS SEEN_SORTED_LONGEST
+#define ITEMS_MAX SEEN_SORTED_LONGEST
 
 struct sorted {
     seen_filter common; /* .items: different hashes; all of them, or none */
@@ -111,17 +111,17 @@ static uint64_t bits_at(uint64_t n, double fpp)
 {
     double rest = fpp - seen_hash_fpp((double)n, 64);
     double least = ceil(-1 / expm1(log1p(-rest) / (double)n));
-    if (!(rest > 0) || !(least <= (double)SEEN_SORTED_MOST)) return 0;
+    if (!(rest > 0) || !(least <= (double)SEEN_SORTED_MAX)) return 0;
     uint64_t below = (uint64_t)fmax(least, (double)n);
-    while (below <= SEEN_SORTED_MOST && expected(n, below) > fpp)
+    while (below <= SEEN_SORTED_MAX && expected(n, below) > fpp)
         below++; /* what rounding took */
-    return below <= SEEN_SORTED_MOST ? bits_for(n, below) : 0;
+    return below <= SEEN_SORTED_MAX ? bits_for(n, below) : 0;
 }
 
 /* Most keys that so many bits hold at a rate. */
 static uint64_t capacity_of(uint64_t bits, double fpp)
 {
-    uint64_t low = 0, high = seen_min64(bits, MOST_ITEMS) + 1;
+    uint64_t low = 0, high = seen_min64(bits, ITEMS_MAX) + 1;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         uint64_t needed = bits_at(middle, fpp);
@@ -144,7 +144,7 @@ static const char *sorted_plan(const seen_spec *spec, seen_plan *plan)
     const char *problem = seen_spec_needs_two(spec);
     if (problem) return problem;
     if (spec->hashes > 1) return "hashes of a sorted filter is 1";
-    if (spec->items > MOST_ITEMS)
+    if (spec->items > ITEMS_MAX)
         return "items of a sorted filter is at most 2^30: take a fuse filter";
 
     /* 1. How many keys in how many bits. */
@@ -172,7 +172,7 @@ static const char *sorted_plan(const seen_spec *spec, seen_plan *plan)
 static bool sorted_plan_read(seen_plan *plan)
 {
     if (plan->hashes != 1 || plan->width != 0 || plan->items == 0 ||
-        plan->items > MOST_ITEMS || plan->bits == 0 ||
+        plan->items > ITEMS_MAX || plan->bits == 0 ||
         plan->bits > SEEN_MAX_BITS)
         return false;
     uint64_t below = below_for(plan->items, plan->bits);

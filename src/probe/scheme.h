@@ -58,38 +58,19 @@ struct seen_scheme {
      * what has to be carried along is carried in the digest. */
     void (*positions)(const struct seen_place *p, struct seen_digest *d,
                       uint32_t from, uint32_t to, uint64_t *positions);
-    /* All of it for one key and one array of bits, fused by the compiler; NULL:
-     * the calls above will do. */
+    /* All of it for one key and one array of bits: probe/fused.h; NULL: the calls
+     * above will do. */
     bool (*maybe)(const uint8_t seed[32], const struct seen_place *p,
                   const uint8_t *bits, const void *key, size_t len);
 };
 
-/*
- * For `maybe`, with the scheme's own functions and numbers, all constant. Bits are
- * looked at SEEN_TOGETHER at a time without a branch between them: whether the
- * first bit of a key is set is a coin toss, and a processor that guesses wrong
- * throws away what it has begun of the next key. `together` is less where a
- * position costs more than a wrong guess.
- */
-#define SEEN_TOGETHER 8
-
-SEEN_INLINE bool seen_scheme_maybe(
-    const struct seen_place *p, struct seen_digest *d, const uint8_t *bits,
-    void (*positions)(const struct seen_place *, struct seen_digest *, uint32_t,
-                      uint32_t, uint64_t *),
-    uint32_t order, uint32_t together)
+/* Double hashing: position i is h[0] + i * h[1], in 64 bits that wrap, mod m. */
+SEEN_INLINE void seen_double_hashing(const struct seen_place *p,
+                                     struct seen_digest *d, uint32_t from,
+                                     uint32_t to, uint64_t *pos)
 {
-    uint32_t all = 1;
-    for (uint32_t from = 0; from < p->hashes && all; from += together) {
-        uint32_t to = from + together < p->hashes ? from + together : p->hashes;
-        for (uint32_t i = from; i < to; i++) {
-            uint64_t pos;
-            positions(p, d, i, i + 1, &pos);
-            pos ^= order;
-            all &= (uint32_t)bits[pos / 8] >> (pos % 8);
-        }
-    }
-    return all;
+    for (; from < to; from++)
+        *pos++ = seen_modulo(d->h[0] + from * d->h[1], &p->modulo);
 }
 
 SEEN_INLINE struct seen_place seen_place_of(uint64_t bits, uint32_t hashes,

@@ -578,7 +578,7 @@ static seen_policy policy_of(const struct list *m)
     return (seen_policy){.items = (uint32_t)m->spec.items,
                          .generations = FILTERS,
                          .fpp = m->spec.fpp,
-                         .ttl = m->ttl * 1000};
+                         .ttl_ms = m->ttl * 1000};
 }
 
 static seen_status stats(struct seen_users *u, seen_users_stats *out)
@@ -667,7 +667,8 @@ static seen_status check_options(const struct list *m,
                          "such lists have no secret");
     if (p && ((p->items && p->items != is.items) ||
               (p->generations && p->generations != is.generations) ||
-              (p->fpp > 0 && p->fpp != is.fpp) || (p->ttl && p->ttl != is.ttl)))
+              (p->fpp > 0 && p->fpp != is.fpp) ||
+              (p->ttl_ms && p->ttl_ms != is.ttl_ms)))
         return seen_fail(error, SEEN_INVALID, NULL,
                          "the policy is that of the service: n, p and ttl "
                          "of the URL, and five filters");

@@ -342,7 +342,7 @@ static seen_status open_envelope(const struct redisReply *reply,
     uint64_t fpp = seen_get_le64(p + 24);
     *policy = (seen_policy){.items = seen_get_le32(p + 12),
                             .generations = seen_get_le32(p + 16),
-                            .ttl = seen_get_le64(p + 32)};
+                            .ttl_ms = seen_get_le64(p + 32)};
     memcpy(&policy->fpp, &fpp, sizeof fpp);
     if (seen_policy_problem(policy)) return SEEN_CORRUPT;
     *record = (seen_record){p + ENVELOPE, bytes.len - ENVELOPE};
@@ -521,7 +521,7 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
         seen_decimal_put(p.fpp, fpp);
         snprintf(m->policy, sizeof m->policy,
                  "items=%u,generations=%u,fpp=%s,ttl=%llums", p.items,
-                 p.generations, fpp, (unsigned long long)p.ttl);
+                 p.generations, fpp, (unsigned long long)p.ttl_ms);
     }
     if (status == SEEN_OK) status = look_for_module(m, error);
     if (status == SEEN_OK)

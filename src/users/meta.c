@@ -43,7 +43,7 @@ void seen_meta_put(const struct seen_meta *m, uint8_t out[SEEN_META_SIZE])
     seen_put_le32(out + 56, m->policy.items);
     seen_put_le32(out + 60, m->policy.generations);
     seen_put_le64(out + 64, fpp);
-    seen_put_le64(out + 72, m->policy.ttl);
+    seen_put_le64(out + 72, m->policy.ttl_ms);
     seen_put_le64(out + 80, m->clock.last);
     seen_put_le64(out + 88, m->clock.ahead);
     seen_put_le64(out + 96, m->clock.since);
@@ -64,7 +64,7 @@ seen_status seen_meta_get(const uint8_t *p, size_t len, struct seen_meta *m)
                             .sequence = seen_get_le64(p + 32),
                             .policy = {.items = seen_get_le32(p + 56),
                                        .generations = seen_get_le32(p + 60),
-                                       .ttl = seen_get_le64(p + 72)},
+                                       .ttl_ms = seen_get_le64(p + 72)},
                             .clock = {.last = seen_get_le64(p + 80),
                                       .ahead = seen_get_le64(p + 88),
                                       .since = seen_get_le64(p + 96)}};

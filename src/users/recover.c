@@ -138,7 +138,7 @@ static void destroy(struct seen_local *l)
 static bool same_policy(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
-           a->fpp == b->fpp && a->ttl == b->ttl;
+           a->fpp == b->fpp && a->ttl_ms == b->ttl_ms;
 }
 
 /* What is owed is owed under the policy of its time. */
@@ -195,7 +195,7 @@ static void put_policy(const seen_policy *p, uint8_t out[POLICY])
     seen_put_le32(out, p->items);
     seen_put_le32(out + 4, p->generations);
     seen_put_le64(out + 8, fpp);
-    seen_put_le64(out + 16, p->ttl);
+    seen_put_le64(out + 16, p->ttl_ms);
 }
 
 static bool get_policy(const uint8_t *p, size_t len, seen_policy *out)
@@ -204,7 +204,7 @@ static bool get_policy(const uint8_t *p, size_t len, seen_policy *out)
     uint64_t fpp = seen_get_le64(p + 8);
     *out = (seen_policy){.items = seen_get_le32(p),
                          .generations = seen_get_le32(p + 4),
-                         .ttl = seen_get_le64(p + 16)};
+                         .ttl_ms = seen_get_le64(p + 16)};
     memcpy(&out->fpp, &fpp, sizeof fpp);
     return seen_policy_problem(out) == NULL;
 }

@@ -20,9 +20,9 @@
 static const seen_policy policies[POLICIES] = {
     {.items = 1000, .generations = 5},
     {.items = 20, .generations = 3},
-    {.items = 3, .generations = 2, .fpp = 0.5, .ttl = 10},
-    {.items = 1, .generations = 1, .fpp = 0.5, .ttl = 1},
-    {.items = 50, .generations = 64, .ttl = 1000},
+    {.items = 3, .generations = 2, .fpp = 0.5, .ttl_ms = 10},
+    {.items = 1, .generations = 1, .fpp = 0.5, .ttl_ms = 1},
+    {.items = 50, .generations = 64, .ttl_ms = 1000},
     {.items = 100, .generations = 5, .fpp = 1e-9}};
 
 static const uint8_t secret[16] = "no secret at all";

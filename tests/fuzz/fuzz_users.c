@@ -318,7 +318,7 @@ static void make_meta(struct input *in, unsigned flags)
     struct seen_meta m = {.id = 7, .epoch = 1, .journaled = true};
     memcpy(m.secret, secret, sizeof secret);
     m.policy = (seen_policy){
-        .items = 10, .generations = 3, .fpp = 0.01, .ttl = 1000000};
+        .items = 10, .generations = 3, .fpp = 0.01, .ttl_ms = 1000000};
     seen_meta_put(&m, disk.meta);
     if (!(flags & GIVEN_META)) return;
     size_t n = in->left < SEEN_META_SIZE ? in->left : SEEN_META_SIZE;
@@ -424,7 +424,7 @@ static void try_meta(void)
     seen_meta_put(&m, bytes);
     must(seen_meta_get(bytes, sizeof bytes, &again) == SEEN_OK);
     must(again.id == m.id && again.sequence == m.sequence &&
-         again.epoch == m.epoch && again.policy.ttl == m.policy.ttl);
+         again.epoch == m.epoch && again.policy.ttl_ms == m.policy.ttl_ms);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -445,7 +445,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     make_segment(&in);
     seen_os = &fake;
 
-    seen_policy other = {.items = 20, .generations = 2, .ttl = 5000};
+    seen_policy other = {.items = 20, .generations = 2, .ttl_ms = 5000};
     bool writes = flags & WRITES;
     seen_users_options o = {.mode = writes ? SEEN_WRITE : SEEN_READ,
                             .tail = !writes,

@@ -13,8 +13,8 @@
 #define TODAY    (20000 * DAY)
 
 const seen_policy model_policies[2] = {
-    {.items = 8, .generations = 3, .fpp = 0.01, .ttl = 10000},
-    {.items = 12, .generations = 4, .fpp = 0.001, .ttl = 15000},
+    {.items = 8, .generations = 3, .fpp = 0.01, .ttl_ms = 10000},
+    {.items = 12, .generations = 4, .fpp = 0.001, .ttl_ms = 15000},
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static int64_t some_leap(struct users_model *m, uint64_t most)
  * user, by anything up to weeks; or the machine's, until it is set right. */
 static void tick(struct users_model *m)
 {
-    uint64_t ttl = model_policies[1].ttl;
+    uint64_t ttl = model_policies[1].ttl_ms;
     uint64_t dice = test_below(&m->rng, 60);
     model_pass(m, dice < 3                 ? ttl + 1000
                   : dice == 3 && !m->wrong ? 2 * DAY

@@ -40,7 +40,7 @@ static bool gen_has(const struct model_gen *g, uint64_t print)
 
 static uint64_t model_time(const struct model *m, uint64_t now)
 {
-    if (now > SEEN_MOST_TIME) now = SEEN_MOST_TIME;
+    if (now > SEEN_TIME_MAX) now = SEEN_TIME_MAX;
     return m->count && m->gen[0].newest > now ? m->gen[0].newest : now;
 }
 
@@ -48,7 +48,7 @@ static void model_expire(struct model *m, const seen_policy *p, uint64_t now)
 {
     while (m->count > p->generations)
         m->count--;
-    while (m->count && now - m->gen[m->count - 1].newest > p->ttl)
+    while (m->count && now - m->gen[m->count - 1].newest > p->ttl_ms)
         m->count--;
 }
 
@@ -64,7 +64,7 @@ static void model_mark(struct model *m, const seen_policy *p, uint32_t universe,
                        uint64_t now, uint64_t h)
 {
     uint64_t interval =
-        p->generations > 1 ? p->ttl / (p->generations - 1) : p->ttl;
+        p->generations > 1 ? p->ttl_ms / (p->generations - 1) : p->ttl_ms;
     if (!interval) interval = 1;
     struct model_gen *g = &m->gen[0];
     bool open = m->count && g->universe == universe && g->n < p->items &&
@@ -87,7 +87,7 @@ static void model_make_way(struct model *m, const seen_policy *p,
                            size_t n)
 {
     uint64_t interval =
-        p->generations > 1 ? p->ttl / (p->generations - 1) : p->ttl;
+        p->generations > 1 ? p->ttl_ms / (p->generations - 1) : p->ttl_ms;
     struct model_gen *g = &m->gen[0];
     if (!interval) interval = 1;
     if (!m->count || g->universe != universe || g->n >= p->items ||
@@ -153,7 +153,7 @@ static bool model_merge(struct model *m, const struct model *from,
                         const seen_policy *p)
 {
     static struct model out;
-    const struct model_gen *all[2 * SEEN_MOST_GENERATIONS];
+    const struct model_gen *all[2 * SEEN_GENERATIONS_MAX];
     size_t n = m->count + from->count;
     for (size_t i = 0; i < n; i++) {
         const struct model_gen *g =
@@ -416,7 +416,7 @@ static void change_policy(struct user *u, struct test_rng *r)
     seen_policy p = {.items = 1 + (uint32_t)test_below(r, 40),
                      .generations = 1 + (uint32_t)test_below(r, 6),
                      .fpp = test_below(r, 2) ? 0.01 : 0.2,
-                     .ttl = 1 + test_below(r, 100000)};
+                     .ttl_ms = 1 + test_below(r, 100000)};
     seen_exposure_free(u->x);
     assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL), SEEN_OK);
     u->policy = u->x->policy;
@@ -441,7 +441,7 @@ static void one_life(struct test_rng *r, uint64_t operations)
         struct user *u = &both[test_below(r, 4) == 0];
         struct batch b;
         fill(&b, r, ids);
-        now = next_time(r, now, u->policy.ttl);
+        now = next_time(r, now, u->policy.ttl_ms);
         if (now > 1000000000000000) now = test_below(r, 2) ? now : 1;
         switch (test_below(r, 12)) {
         case 0:
@@ -506,7 +506,7 @@ static void many_marks_in_one_pass_are_the_same(void **state)
             struct seen_marks marks[MARKS];
             seen_record one = record_of(&u), all;
             for (size_t i = 0; i < MARKS; i++) {
-                now = next_time(&r, now, u.policy.ttl);
+                now = next_time(&r, now, u.policy.ttl_ms);
                 marks[i] = (struct seen_marks){now, h[i], test_below(&r, 20)};
                 for (size_t k = 0; k < marks[i].n; k++)
                     h[i][k] = test_below(&r, 60) * 0x9e3779b97f4a7c15;
@@ -776,7 +776,7 @@ static void policies_are_checked(void **state)
                                       {.fpp = 1e-10},
                                       {.fpp = 0.6},
                                       {.fpp = -1},
-                                      {.ttl = (uint64_t)1 << 48},
+                                      {.ttl_ms = (uint64_t)1 << 48},
                                       {.reserved = {1}},
                                       {.items = 1 << 20, .fpp = 1e-7}};
     seen_exposure *x = NULL;
@@ -886,7 +886,7 @@ static void items_that_end_alike_are_as_quick(void **state)
     assert_in_range(count_looks(x, h), ALIKE, 2 * ALIKE);
     assert_in_range(count_looks(x, prints), ALIKE, 2 * ALIKE);
 
-    const struct seen_marks m = {.now = 5, .h = h, .n = ALIKE};
+    const struct seen_marks m = {.now_ms = 5, .h = h, .n = ALIKE};
     seen_record a, b, none = {0};
     assert_int_equal(seen_exposure_seen(x, none, 5, h, ALIKE, true, seen),
                      SEEN_OK);

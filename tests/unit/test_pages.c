@@ -59,7 +59,7 @@ static void make_store(const char *dir)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     seen_policy policy = {
-        .items = 5000, .generations = 4, .fpp = 0.001, .ttl = 1000000};
+        .items = 5000, .generations = 4, .fpp = 0.001, .ttl_ms = 1000000};
     seen_users_options o = {
         .mode = SEEN_WRITE, .create = true, .policy = &policy};
     if (seen_users_open(&u, dir, &o, &outcome, &error) != SEEN_OK)

@@ -146,22 +146,22 @@ static void bytes_are_filled_to_the_last_bit(void **state)
             assert_true(seen_sorted_size(n, n) > bytes);
             continue;
         }
-        assert_true(below >= n && below <= SEEN_SORTED_MOST);
+        assert_true(below >= n && below <= SEEN_SORTED_MAX);
         uint64_t size = seen_sorted_size(n, below);
         assert_true(size <= bytes);
         assert_int_equal(seen_sorted_below(n, size), below);
-        if (below == SEEN_SORTED_MOST) continue;
+        if (below == SEEN_SORTED_MAX) continue;
         assert_true(seen_sorted_size(n, below + 1) > bytes);
         for (uint64_t i = 2; i < 40; i++) {
             uint64_t more = below + 1 + below * i / 20;
-            if (more <= SEEN_SORTED_MOST)
+            if (more <= SEEN_SORTED_MAX)
                 assert_true(seen_sorted_size(n, more) > bytes);
         }
     }
     assert_int_equal(seen_sorted_below(0, 100), 0);
     assert_int_equal(seen_sorted_below(1, 0), 0);
     assert_int_equal(seen_sorted_below(SEEN_SORTED_LONGEST + 1, UINT64_MAX), 0);
-    assert_int_equal(seen_sorted_below(1, UINT64_MAX), SEEN_SORTED_MOST);
+    assert_int_equal(seen_sorted_below(1, UINT64_MAX), SEEN_SORTED_MAX);
 }
 
 static void a_thousand_take_what_the_essay_says(void **state)

@@ -31,7 +31,7 @@
 #define MOST  30 /* items of a request */
 
 static const seen_policy small_policy = {
-    .items = 20, .generations = 4, .fpp = 0.01, .ttl = 100000};
+    .items = 20, .generations = 4, .fpp = 0.01, .ttl_ms = 100000};
 
 /* A new directory each time. */
 static const char *fresh_dir(void)
@@ -344,7 +344,7 @@ static uint64_t next_time(struct test_rng *r, uint64_t now)
     case 0:
         return now > 5000 ? now - test_below(r, 5000) : now;
     case 1:
-        return now + test_below(r, 2 * small_policy.ttl);
+        return now + test_below(r, 2 * small_policy.ttl_ms);
     default:
         return now + test_below(r, 500);
     }
@@ -446,7 +446,7 @@ static void old_users_leave(void **state)
                              SEEN_OK);
         }
         uint64_t removed;
-        uint64_t now = 1000000 + small_policy.ttl;
+        uint64_t now = 1000000 + small_policy.ttl_ms;
         assert_int_equal(seen_users_sweep(u, now, &removed), SEEN_OK);
         assert_int_equal(removed, 0);
         assert_int_equal(seen_users_sweep(u, now + 10000 + 1, &removed),
@@ -1273,8 +1273,8 @@ static void policies_change_and_secrets_do_not(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
-    seen_policy first = {.items = 5, .generations = 2, .ttl = 1000};
-    seen_policy second = {.items = 7, .generations = 3, .ttl = 5000};
+    seen_policy first = {.items = 5, .generations = 2, .ttl_ms = 1000};
+    seen_policy second = {.items = 7, .generations = 3, .ttl_ms = 5000};
     seen_users_options o = {.mode = SEEN_WRITE,
                             .create = true,
                             .policy = &first,
@@ -1299,7 +1299,7 @@ static void policies_change_and_secrets_do_not(void **state)
     u = open_store(dir, o);
     seen_users_stats_of(u, &stats);
     assert_int_equal(stats.policy.items, 7);
-    assert_int_equal(stats.policy.ttl, 5000);
+    assert_int_equal(stats.policy.ttl_ms, 5000);
     seen_exposure_info info;
     /* Nothing was lost; the old generation is of another universe. */
     assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
@@ -1312,7 +1312,7 @@ static void policies_change_and_secrets_do_not(void **state)
 /* Marks of two policies in one journal that nobody closed. */
 static void two_policies(const char *dir)
 {
-    seen_policy p = {.items = 5, .generations = 2, .ttl = 1000};
+    seen_policy p = {.items = 5, .generations = 2, .ttl_ms = 1000};
     seen_users_options o = {.mode = SEEN_WRITE, .create = true, .policy = &p};
     seen_key a[] = {text("a"), text("b"), text("c")};
     seen_users *u = open_store(dir, o);
@@ -1321,7 +1321,7 @@ static void two_policies(const char *dir)
 
 static void another_policy(const char *dir)
 {
-    seen_policy p = {.items = 2, .generations = 9, .ttl = 9000};
+    seen_policy p = {.items = 2, .generations = 9, .ttl_ms = 9000};
     seen_users_options o = {.mode = SEEN_WRITE, .policy = &p};
     seen_key d[] = {text("d"), text("e"), text("f")};
     seen_users *u = open_store(dir, o);
