@@ -37,6 +37,7 @@
 #ifndef SEEN_MODULE_EXPOSURE_H
 #define SEEN_MODULE_EXPOSURE_H
 
+#include "family.h"
 #include "policy.h"
 #include "redis_api.h"
 
@@ -50,10 +51,7 @@ struct exposure {
     uint8_t record[];
 };
 
-extern RedisModuleType *exposure_type;
-
 int exposure_types(RedisModuleCtx *ctx);
-uint64_t exposure_count(void);
 
 /* `own`: the policy of this user, NULL: he follows the default. NULL: no memory,
  * or past the limit. */
