@@ -6,7 +6,7 @@
  * a filter that came into being as BF.RESERVE with all its parameters and its
  * secret, items that changed it as BF.ADD or BF.MADD, and adds to a window, all
  * of which change it, as BF.INSERT ... AT with the time they happened at. An add
- * that changes nothing is told to nobody.
+ * that changes nothing is not told.
  */
 #include "arguments.h"
 #include "bf_args.h"

@@ -149,7 +149,7 @@ static seen_spec spec_of(const struct params *p)
 {
     return (seen_spec){.kind = SEEN_CUCKOO,
                        .items = p->capacity,
-                       .fpp = p->error / (p->expansion ? MOST_FILTERS : 1),
+                       .fpp = p->error / (p->expansion ? FILTERS_MAX : 1),
                        .flags = p->keyed ? SEEN_KEYED : 0,
                        .key = p->keyed ? p->secret : NULL};
 }
@@ -249,7 +249,7 @@ static seen_status add(struct object *o, const RedisModuleString *item)
         status = seen_add(o->filter[f], key.data, key.len);
     if (status != SEEN_FULL || o->params.foreign) return status;
     if (count(o, item) >= COPIES || o->params.expansion == 0) return SEEN_FULL;
-    if (o->n == MOST_FILTERS) return SEEN_UNSUPPORTED;
+    if (o->n == FILTERS_MAX) return SEEN_UNSUPPORTED;
     status = object_grow(o);
     if (status != SEEN_OK) return status;
     return seen_add(o->filter[o->n - 1], key.data, key.len);

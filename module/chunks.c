@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MOST_LINKS 64 /* that the library reads */
+#define LINKS_MAX 64 /* that the library reads */
 
 /* ---- RedisBloom's headers ----------------------------------------------- */
 
@@ -20,13 +20,13 @@ static uint64_t bloom_data(const uint8_t *head, size_t len)
     } ages[] = {{16, 49}, {20, 49}, {20, 53}};
     uint64_t links = len < 16 ? 0 : get_le(head + 8, 4), sum = 0;
     size_t age = 0;
-    if (links == 0 || links > MOST_LINKS) return 0;
+    if (links == 0 || links > LINKS_MAX) return 0;
     while (age < 3 && len != ages[age].start + links * ages[age].link)
         age++;
     if (age == 3) return 0;
     for (uint64_t i = 0; i < links; i++) {
         uint64_t bytes = get_le(head + ages[age].start + i * ages[age].link, 8);
-        if (bytes == 0 || bytes > MOST_BYTES - sum) return 0;
+        if (bytes == 0 || bytes > BYTES_MAX - sum) return 0;
         sum += bytes;
     }
     return sum;
@@ -38,10 +38,10 @@ static uint64_t cuckoo_data(const uint8_t *head, size_t len)
     if (len != 38 && len != 46) return 0;
     uint64_t buckets = get_le(head + 8, 8), n = get_le(head + 24, 8), sum = 0;
     uint64_t slots = get_le(head + 32, 2), expansion = get_le(head + 36, 2);
-    if (n == 0 || n > MOST_LINKS || slots == 0) return 0;
+    if (n == 0 || n > LINKS_MAX || slots == 0) return 0;
     for (; n > 0; n--) {
-        if (buckets == 0 || buckets > MOST_BYTES ||
-            buckets * slots > MOST_BYTES - sum)
+        if (buckets == 0 || buckets > BYTES_MAX ||
+            buckets * slots > BYTES_MAX - sum)
             return 0;
         sum += buckets * slots;
         buckets *= expansion;
@@ -82,7 +82,7 @@ seen_status chunk_read_pending(struct family *family, uint64_t form,
     size_t head = form > 1 && form <= len ? (size_t)form : 0;
     if (form > 1 && !head) return SEEN_CORRUPT;
     uint64_t all = promised(family, bytes, len, head);
-    if (all <= len || all > MOST_BYTES) return SEEN_CORRUPT;
+    if (all <= len || all > BYTES_MAX) return SEEN_CORRUPT;
     struct object *o = object_new(family, &(struct params){0});
     if (!o) return SEEN_NOMEM;
     seen_status status = object_pending_room(o, len, all);
@@ -118,7 +118,7 @@ static seen_status append(struct object *o, seen_key chunk,
     const uint8_t *start = had ? o->pending : chunk.data;
     uint64_t all =
         promised(o->family, start, had ? had : chunk.len, o->pending_head);
-    if (all == 0 || all > MOST_BYTES || all - had < chunk.len)
+    if (all == 0 || all > BYTES_MAX || all - had < chunk.len)
         return SEEN_CORRUPT;
     seen_status status = object_pending_room(o, had + chunk.len, all);
     if (status != SEEN_OK) return status;
@@ -186,11 +186,16 @@ static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
                        problem ? problem : seen_strerror(status));
 }
 
-const char *chunk_read_load(struct call *c)
+static const char *read_iterator(struct call *c, long long min)
 {
-    return to_number(c->argv[2], 1, INT64_MAX, &c->iterator)
+    return to_number(c->argv[2], min, INT64_MAX, &c->iterator)
                ? NULL
                : "ERR Second argument must be numeric";
+}
+
+const char *chunk_read_load(struct call *c)
+{
+    return read_iterator(c, 1);
 }
 
 int chunk_loadchunk(struct call *c)
@@ -210,9 +215,7 @@ int chunk_loadchunk(struct call *c)
 
 const char *chunk_read_scan(struct call *c)
 {
-    return to_number(c->argv[2], 0, INT64_MAX, &c->iterator)
-               ? NULL
-               : "ERR Second argument must be numeric";
+    return read_iterator(c, 0);
 }
 
 int chunk_scandump(struct call *c)

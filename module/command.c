@@ -26,8 +26,8 @@ static bool arity_right(const struct command *m, int argc)
 }
 
 /* Nothing, or a value of the family; false: the reply has been given. */
-static bool open_key(const struct call *c, RedisModuleString *name, int mode,
-                     RedisModuleKey **key, void **value)
+static inline bool open_key(const struct call *c, RedisModuleString *name,
+                            int mode, RedisModuleKey **key, void **value)
 {
     *value = NULL;
     *key = RedisModule_OpenKey(c->ctx, name, mode);

@@ -4,14 +4,16 @@
  * A row of commands.def says what a command needs; command_run() does what
  * commands have in common, in this order:
  *
- *     arity      wrong: the server's own error
- *     read       the arguments, before the key is touched; an error is the reply
- *     open       the key. Another type: WRONGTYPE; a filter whose chunks have not
- *                all come: an error
- *     absent     there is no key, present: there is one: the reply, where the row
- *                has one
- *     function   the work of the command, which replies
- *     close      the key; then the items are counted
+ *     arity             wrong: the server's own error
+ *     read              the arguments, before the key is touched: an error is the
+ *                       reply
+ *     open              the key. Another type: WRONGTYPE
+ *     absent, present   there is no value, or there is one: the reply, where the
+ *                       row has it
+ *     partial           a filter whose chunks have not all come: an error
+ *     function          the work of the command, which replies
+ *     close             the key
+ *     count             items
  */
 #ifndef SEEN_MODULE_COMMAND_H
 #define SEEN_MODULE_COMMAND_H

@@ -71,7 +71,7 @@ static seen_status make_first(struct object *o, const seen_spec *spec)
 seen_status object_grow(struct object *o)
 {
     seen_filter **next = &o->filter[o->n];
-    if (o->n == MOST_FILTERS) return SEEN_FULL;
+    if (o->n == FILTERS_MAX) return SEEN_FULL;
     seen_status status = seen_copy(next, o->filter[0], &o->memory.as);
     if (status != SEEN_OK) return status;
     seen_clear(*next);

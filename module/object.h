@@ -45,8 +45,8 @@
 #include "memory.h"
 #include "redis_api.h"
 
-#define MOST_FILTERS 16
-#define MOST_BYTES   ((uint64_t)1 << 46)
+#define FILTERS_MAX 16
+#define BYTES_MAX   ((uint64_t)1 << 46)
 
 /* What was asked for when it was made. */
 struct params {
@@ -68,7 +68,7 @@ struct object {
     struct params params;
     uint64_t deleted;
     uint32_t n; /* 0: pending */
-    seen_filter *filter[MOST_FILTERS];
+    seen_filter *filter[FILTERS_MAX];
     bool refreshes; /* of another system, and every add may change it */
     /* What has come of it in chunks; `head`: see chunks.h. */
     uint8_t *pending;

@@ -282,8 +282,7 @@ seen_status object_read(struct family *family, const uint8_t *bytes, size_t len,
     uint64_t n = get_le(bytes + 84, 4);
     seen_status status = read_params(bytes, &params);
     if (status != SEEN_OK) return status;
-    uint64_t most =
-        family == &bloom_family || params.foreign ? 1 : MOST_FILTERS;
+    uint64_t most = family == &bloom_family || params.foreign ? 1 : FILTERS_MAX;
     if (n < 1 || n > most) return SEEN_CORRUPT;
 
     /* 2. The filters, each as long as it says, and nothing behind them. */

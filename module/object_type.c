@@ -75,7 +75,7 @@ static seen_status load_bytes(RedisModuleIO *io, int encoding,
                               struct arrived *a)
 {
     bool one = encoding == 1;
-    uint64_t all = one ? MOST_BYTES : RedisModule_LoadUnsigned(io);
+    uint64_t all = one ? BYTES_MAX : RedisModule_LoadUnsigned(io);
     seen_status status;
     do
         status =

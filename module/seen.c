@@ -11,7 +11,7 @@
  * Policy. A mark with a POLICY makes that the user's own: it is kept with the
  * record and holds for all commands that name none. A user without one follows
  * the default of the server, and goes on doing so when the default changes: what
- * is replicated of his marks says UNDER instead of POLICY, which has the numbers
+ * is replicated of such marks says UNDER instead of POLICY, which has the numbers
  * and keeps none. POLICY default makes a user follow it again.
  *
  * Expiry. The key lives as long as its newest mark, its ttl. Telling the replicas
@@ -95,7 +95,7 @@ static void count_asked(struct call *c, size_t n, size_t fresh)
 
 /* ---- Users -------------------------------------------------------------- */
 
-/* The policy of a user: his own, or the default. */
+/* The policy of a user: their own, or the default. */
 static seen_policy policy_of_user(const struct exposure *e, bool *own)
 {
     seen_policy policy;
