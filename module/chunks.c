@@ -3,11 +3,12 @@
 
 #include "arguments.h"
 #include "bytes.h"
+#include "command.h"
 #include "reply.h"
 
 #include <string.h>
 
-#define MOST_LINKS 64 /* that the library reads */
+#define LINKS_MAX 64 /* that the library reads */
 
 /* ---- RedisBloom's headers ----------------------------------------------- */
 
@@ -19,13 +20,13 @@ static uint64_t bloom_data(const uint8_t *head, size_t len)
     } ages[] = {{16, 49}, {20, 49}, {20, 53}};
     uint64_t links = len < 16 ? 0 : get_le(head + 8, 4), sum = 0;
     size_t age = 0;
-    if (links == 0 || links > MOST_LINKS) return 0;
+    if (links == 0 || links > LINKS_MAX) return 0;
     while (age < 3 && len != ages[age].start + links * ages[age].link)
         age++;
     if (age == 3) return 0;
     for (uint64_t i = 0; i < links; i++) {
         uint64_t bytes = get_le(head + ages[age].start + i * ages[age].link, 8);
-        if (bytes == 0 || bytes > MOST_BYTES - sum) return 0;
+        if (bytes == 0 || bytes > BYTES_MAX - sum) return 0;
         sum += bytes;
     }
     return sum;
@@ -37,10 +38,10 @@ static uint64_t cuckoo_data(const uint8_t *head, size_t len)
     if (len != 38 && len != 46) return 0;
     uint64_t buckets = get_le(head + 8, 8), n = get_le(head + 24, 8), sum = 0;
     uint64_t slots = get_le(head + 32, 2), expansion = get_le(head + 36, 2);
-    if (n == 0 || n > MOST_LINKS || slots == 0) return 0;
+    if (n == 0 || n > LINKS_MAX || slots == 0) return 0;
     for (; n > 0; n--) {
-        if (buckets == 0 || buckets > MOST_BYTES ||
-            buckets * slots > MOST_BYTES - sum)
+        if (buckets == 0 || buckets > BYTES_MAX ||
+            buckets * slots > BYTES_MAX - sum)
             return 0;
         sum += buckets * slots;
         buckets *= expansion;
@@ -74,14 +75,14 @@ uint64_t chunk_form(const struct object *o)
 }
 
 /* What has arrived so far is judged when the rest has. */
-seen_status chunk_read_pending(const struct family *family, uint64_t form,
+seen_status chunk_read_pending(struct family *family, uint64_t form,
                                const uint8_t *bytes, size_t len,
                                struct object **out)
 {
     size_t head = form > 1 && form <= len ? (size_t)form : 0;
     if (form > 1 && !head) return SEEN_CORRUPT;
     uint64_t all = promised(family, bytes, len, head);
-    if (all <= len || all > MOST_BYTES) return SEEN_CORRUPT;
+    if (all <= len || all > BYTES_MAX) return SEEN_CORRUPT;
     struct object *o = object_new(family, &(struct params){0});
     if (!o) return SEEN_NOMEM;
     seen_status status = object_pending_room(o, len, all);
@@ -117,7 +118,7 @@ static seen_status append(struct object *o, seen_key chunk,
     const uint8_t *start = had ? o->pending : chunk.data;
     uint64_t all =
         promised(o->family, start, had ? had : chunk.len, o->pending_head);
-    if (all == 0 || all > MOST_BYTES || all - had < chunk.len)
+    if (all == 0 || all > BYTES_MAX || all - had < chunk.len)
         return SEEN_CORRUPT;
     seen_status status = object_pending_room(o, had + chunk.len, all);
     if (status != SEEN_OK) return status;
@@ -148,34 +149,24 @@ static bool follows(const struct object *o, uint64_t iterator, size_t len)
 }
 
 /* The first chunk makes a key or starts one anew, the others add to it. */
-static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
-                              struct object *o, uint64_t iterator,
-                              seen_key chunk, const char **problem)
+static seen_status load_chunk(struct call *c, seen_key chunk,
+                              const char **problem)
 {
-    struct object *fresh = NULL, *complete = NULL;
-    void *old = NULL;
+    struct object *o = c->value, *fresh = NULL, *complete = NULL;
+    uint64_t iterator = (uint64_t)c->iterator;
     if (chunk.len == 0) return SEEN_INVALID;
     if (begins(o, iterator, chunk.len)) {
-        fresh = object_new(family, &(struct params){0});
+        fresh = object_new(c->family, &(struct params){0});
         if (!fresh) return SEEN_NOMEM;
         fresh->pending_head = iterator == 1 ? chunk.len : 0;
     } else if (!follows(o, iterator, chunk.len)) {
         return SEEN_INVALID;
     }
     seen_status status = append(fresh ? fresh : o, chunk, &complete, problem);
-    struct object *now = complete ? complete : fresh;
-    if (status != SEEN_OK || !now) {
-        object_free(fresh);
-        return status;
-    }
-    if (o) {
-        RedisModule_ModuleTypeReplaceValue(key, family->type, now, &old);
-        object_free(old);
-    } else {
-        RedisModule_ModuleTypeSetValue(key, family->type, now);
-    }
-    if (complete) object_free(fresh);
-    return SEEN_OK;
+    if (status == SEEN_OK && (complete || fresh))
+        call_set(c, complete ? complete : fresh);
+    if (status != SEEN_OK || complete) object_free(fresh);
+    return status;
 }
 
 static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
@@ -195,69 +186,59 @@ static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
                        problem ? problem : seen_strerror(status));
 }
 
-int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
-                    RedisModuleString **argv, int argc)
+static const char *read_iterator(struct call *c, long long min)
 {
-    RedisModuleKey *key;
-    bool refused;
-    long long iterator;
+    return to_number(c->argv[2], min, INT64_MAX, &c->iterator)
+               ? NULL
+               : "ERR Second argument must be numeric";
+}
+
+const char *chunk_read_load(struct call *c)
+{
+    return read_iterator(c, 1);
+}
+
+int chunk_loadchunk(struct call *c)
+{
     const char *problem = NULL;
-    if (argc != 4) return RedisModule_WrongArity(ctx);
-    if (!to_number(argv[2], 1, INT64_MAX, &iterator))
-        return RedisModule_ReplyWithError(
-            ctx, "ERR Second argument must be numeric");
-    struct object *o =
-        object_open_any(ctx, family, argv[1],
-                        REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    seen_status status = load_chunk(key, family, o, (uint64_t)iterator,
-                                    key_of(argv[3]), &problem);
-    RedisModule_CloseKey(key);
-    end_if_loading(ctx, argv[1], status);
+    seen_status status = load_chunk(c, key_of(c->argv[3]), &problem);
+    end_if_loading(c->ctx, c->name, status);
     if (status != SEEN_OK)
-        return reply_bad(ctx, status, iterator == 1, problem);
-    RedisModule_ReplicateVerbatim(ctx);
-    object_changed(ctx, argv[1],
-                   family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");
-    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+        return reply_bad(c->ctx, status, c->iterator == 1, problem);
+    RedisModule_ReplicateVerbatim(c->ctx);
+    call_changed(c,
+                 c->family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");
+    return RedisModule_ReplyWithSimpleString(c->ctx, "OK");
 }
 
 /* ---- SCANDUMP ----------------------------------------------------------- */
 
-int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
-                   RedisModuleString **argv, int argc)
+const char *chunk_read_scan(struct call *c)
 {
-    RedisModuleKey *key;
-    bool refused;
-    long long iterator;
-    if (argc != 3) return RedisModule_WrongArity(ctx);
-    if (!to_number(argv[2], 0, INT64_MAX, &iterator))
-        return RedisModule_ReplyWithError(
-            ctx, "ERR Second argument must be numeric");
-    struct object *o =
-        object_open(ctx, family, argv[1], REDISMODULE_READ, &key, &refused);
-    if (refused) return REDISMODULE_OK;
-    if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
+    return read_iterator(c, 0);
+}
 
+int chunk_scandump(struct call *c)
+{
     struct saving s;
-    saving_begin(&s, o);
-    size_t at = iterator ? (size_t)iterator - 1 : 0;
+    saving_begin(&s, c->value);
+    size_t at = c->iterator ? (size_t)c->iterator - 1 : 0;
     size_t left = at <= s.len ? s.len - at : 0;
     size_t n = left < SAVED_PIECE ? left : SAVED_PIECE;
     const uint8_t *bytes = n ? saving_piece(&s, at, n) : NULL;
     if (n && !bytes) {
-        reply_status(ctx, SEEN_NOMEM);
+        reply_status(c->ctx, SEEN_NOMEM);
     } else if (at > s.len) {
-        reply_error(ctx,
+        reply_error(c->ctx,
                     "ERR iterator %lld: expected 0, or what the last "
                     "SCANDUMP of this filter gave",
-                    iterator);
+                    c->iterator);
     } else {
-        RedisModule_ReplyWithArray(ctx, 2);
-        RedisModule_ReplyWithLongLong(ctx, n ? (long long)(1 + at + n) : 0);
-        RedisModule_ReplyWithStringBuffer(ctx, n ? (const char *)bytes : "", n);
+        RedisModule_ReplyWithArray(c->ctx, 2);
+        RedisModule_ReplyWithLongLong(c->ctx, n ? (long long)(1 + at + n) : 0);
+        RedisModule_ReplyWithStringBuffer(c->ctx, n ? (const char *)bytes : "",
+                                          n);
     }
     saving_end(&s);
-    RedisModule_CloseKey(key);
     return REDISMODULE_OK;
 }

@@ -26,15 +26,9 @@
 
 #include "object.h"
 
-/* BF.SCANDUMP, BF.LOADCHUNK and those of CF. */
-int chunk_scandump(RedisModuleCtx *ctx, const struct family *family,
-                   RedisModuleString **argv, int argc);
-int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
-                    RedisModuleString **argv, int argc);
-
 /* For RDB files: the form of what is saved, and an object that is pending. */
 uint64_t chunk_form(const struct object *o);
-seen_status chunk_read_pending(const struct family *family, uint64_t form,
+seen_status chunk_read_pending(struct family *family, uint64_t form,
                                const uint8_t *bytes, size_t len,
                                struct object **o);
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "arguments.h"
+#include "memory.h"
 #include "policy.h"
 #include "secret.h"
 
@@ -12,7 +13,6 @@ struct config config = {.error = 0.01,
                         .capacity = 100,
                         .cf_capacity = 1024,
                         .expansion = 2,
-                        .memory_limit = (uint64_t)512 << 20,
                         .keyed = true};
 
 /* ---- Parameters --------------------------------------------------------- */
@@ -25,7 +25,7 @@ static const struct number {
     {"capacity", &config.capacity, 1, (long long)1 << 40},
     {"cf-capacity", &config.cf_capacity, 4, (long long)1 << 40},
     {"expansion", &config.expansion, 1, 32768},
-    {"memory-limit", &config.memory_limit, 65536, (long long)1 << 46},
+    {"memory-limit", &memory_limit, 65536, (long long)1 << 46},
 };
 
 #define NUMBERS (sizeof numbers / sizeof *numbers)
@@ -186,7 +186,7 @@ int config_register(RedisModuleCtx *ctx)
         return REDISMODULE_OK;
     for (size_t i = 0; i < NUMBERS; i++) {
         const struct number *n = &numbers[i];
-        bool bytes = n->to == &config.memory_limit;
+        bool bytes = n->to == &memory_limit;
         if (RedisModule_RegisterNumericConfig(
                 ctx, n->name, (long long)*n->to,
                 bytes ? REDISMODULE_CONFIG_MEMORY : REDISMODULE_CONFIG_DEFAULT,

@@ -20,12 +20,11 @@ enum commands {
 
 struct config {
     enum commands commands;
-    double error;          /* of BF and CF filters made without one */
-    uint64_t capacity;     /* of BF filters made without one */
-    uint64_t cf_capacity;  /* of CF filters made without one */
-    uint64_t expansion;    /* of BF filters made without one */
-    uint64_t memory_limit; /* bytes of one key */
-    bool keyed;            /* BF and CF filters hash with a random secret */
+    double error;         /* of BF and CF filters made without one */
+    uint64_t capacity;    /* of BF filters made without one */
+    uint64_t cf_capacity; /* of CF filters made without one */
+    uint64_t expansion;   /* of BF filters made without one */
+    bool keyed;           /* BF and CF filters hash with a random secret */
 };
 
 extern struct config config;

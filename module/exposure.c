@@ -6,7 +6,6 @@
 #include "policy_data.h"
 #include "secret.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define VERSION  1
@@ -14,15 +13,16 @@
 #define RECORD   1 /* the one before: the record alone */
 #define POLICY   18
 
-RedisModuleType *exposure_type;
-static atomic_uint_fast64_t exposures;
-
-static const uint8_t magic[8] = {0x89, 'S', 'E', 'E', 'N', 'X', 'P', 0x1a};
-
-uint64_t exposure_count(void)
+static void free_value(void *value)
 {
-    return exposures;
+    exposure_free(value);
 }
+
+struct family exposure_family = {
+    .name = "SEEN",
+    .load_command = "SEEN.IMPORT",
+    .magic = {0x89, 'S', 'E', 'E', 'N', 'X', 'P', 0x1a},
+    .free = free_value};
 
 /* ---- Life --------------------------------------------------------------- */
 
@@ -59,14 +59,14 @@ struct exposure *exposure_new(seen_record record, const seen_policy *own)
     e->len = (uint32_t)record.len & INT32_MAX;
     memcpy(e->record, record.data, record.len);
     if (own) put_policy(own, e->record + record.len);
-    exposures++;
+    exposure_family.count++;
     return e;
 }
 
 void exposure_free(struct exposure *e)
 {
     if (!e) return;
-    exposures--;
+    exposure_family.count--;
     memory_give_back(e);
 }
 
@@ -113,7 +113,7 @@ static uint64_t secret_id(void)
 void envelope_write(const seen_policy *policy, bool own, uint8_t to[ENVELOPE])
 {
     memset(to, 0, ENVELOPE);
-    memcpy(to, magic, 8);
+    memcpy(to, exposure_family.magic, 8);
     put_le(to + 8, VERSION, 4);
     put_le(to + 12, policy->items, 4);
     put_le(to + 16, policy->generations, 4);
@@ -126,7 +126,8 @@ void envelope_write(const seen_policy *policy, bool own, uint8_t to[ENVELOPE])
 seen_status envelope_read(const uint8_t *bytes, size_t len, seen_record *record,
                           seen_policy *policy, bool *own)
 {
-    if (len < ENVELOPE || memcmp(bytes, magic, 8) != 0) return SEEN_CORRUPT;
+    if (len < ENVELOPE || memcmp(bytes, exposure_family.magic, 8) != 0)
+        return SEEN_CORRUPT;
     if (get_le(bytes + 8, 4) > VERSION) return SEEN_NEWER;
     *policy = (seen_policy){.items = (uint32_t)get_le(bytes + 12, 4),
                             .generations = (uint32_t)get_le(bytes + 16, 4),
@@ -196,7 +197,7 @@ static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value)
     uint8_t *bytes = RedisModule_Alloc(ENVELOPE + (size_t)e->len);
     envelope_write(&policy, own, bytes);
     memcpy(bytes + ENVELOPE, e->record, e->len);
-    RedisModule_EmitAOF(io, "SEEN.IMPORT", "sbc", key, bytes,
+    RedisModule_EmitAOF(io, exposure_family.load_command, "sbc", key, bytes,
                         ENVELOPE + (size_t)e->len, "REPLACE");
     RedisModule_Free(bytes);
 }
@@ -212,11 +213,6 @@ static void digest(RedisModuleDigest *d, void *value)
     RedisModule_DigestAddStringBuffer(d, (const char *)e->record,
                                       e->len + (e->own ? POLICY : 0));
     RedisModule_DigestEndSequence(d);
-}
-
-static void free_value(void *value)
-{
-    exposure_free(value);
 }
 
 static size_t free_effort(RedisModuleString *key, const void *value)
@@ -248,24 +244,19 @@ static int defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key,
 
 int exposure_types(RedisModuleCtx *ctx)
 {
-    RedisModuleTypeMethods methods = {
-        .version = REDISMODULE_TYPE_METHOD_VERSION,
-        .rdb_load = rdb_load,
-        .rdb_save = rdb_save,
-        .aof_rewrite = aof_rewrite,
-        .mem_usage = mem_usage,
-        .digest = digest,
-        .free = free_value,
-        .aux_load = policy_aux_load,
-        .aux_save = policy_aux_save,
-        .aux_save2 = policy_aux_save2,
-        .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB,
-        .free_effort = free_effort,
-        .copy = copy_value,
-        .defrag = defrag};
-    exposure_type =
-        RedisModule_CreateDataType(ctx, "seen-xp-1", ENCODING, &methods);
-    if (exposure_type) return REDISMODULE_OK;
-    RedisModule_Log(ctx, "warning", "seen: no data type for SEEN keys");
-    return REDISMODULE_ERR;
+    RedisModuleTypeMethods methods = {.rdb_load = rdb_load,
+                                      .rdb_save = rdb_save,
+                                      .aof_rewrite = aof_rewrite,
+                                      .mem_usage = mem_usage,
+                                      .digest = digest,
+                                      .aux_load = policy_aux_load,
+                                      .aux_save = policy_aux_save,
+                                      .aux_save2 = policy_aux_save2,
+                                      .aux_save_triggers =
+                                          REDISMODULE_AUX_BEFORE_RDB,
+                                      .free_effort = free_effort,
+                                      .copy = copy_value,
+                                      .defrag = defrag};
+    return family_register(ctx, &exposure_family, "seen-xp-1", ENCODING,
+                           &methods);
 }

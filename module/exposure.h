@@ -3,7 +3,7 @@
  *
  * Most users have few items, so a key is one block of memory: the length of the
  * record as 4 bytes, then the record (seen_exposure.h), then the policy, if the
- * user has one of his own. Most follow the default of the server; a key that was
+ * user has one of their own. Most follow the default of the server; a key that was
  * written with a POLICY keeps it, as 18 bytes, because without it the next
  * question would be answered, and the next mark would drop generations, under
  * another one:
@@ -37,6 +37,7 @@
 #ifndef SEEN_MODULE_EXPOSURE_H
 #define SEEN_MODULE_EXPOSURE_H
 
+#include "family.h"
 #include "policy.h"
 #include "redis_api.h"
 
@@ -50,12 +51,9 @@ struct exposure {
     uint8_t record[];
 };
 
-extern RedisModuleType *exposure_type;
-
 int exposure_types(RedisModuleCtx *ctx);
-uint64_t exposure_count(void);
 
-/* `own`: the policy of this user, NULL: he follows the default. NULL: no memory,
+/* `own`: the policy of this user, NULL: they follow the default. NULL: no memory,
  * or past the limit. */
 struct exposure *exposure_new(seen_record record, const seen_policy *own);
 void exposure_free(struct exposure *e);

@@ -1,9 +1,9 @@
 /* memory.c - see memory.h. */
 #include "memory.h"
 
-#include "config.h"
-
 #include <stdatomic.h>
+
+uint64_t memory_limit = (uint64_t)512 << 20;
 
 static atomic_uint_fast64_t in_use;
 static bool limited;
@@ -27,8 +27,7 @@ void *try_alloc(size_t size)
 
 static bool over_limit(const struct memory *m, size_t size)
 {
-    if (size <= config.memory_limit && m->bytes <= config.memory_limit - size)
-        return false;
+    if (size <= memory_limit && m->bytes <= memory_limit - size) return false;
     return !(RedisModule_GetContextFlags(NULL) &
              (REDISMODULE_CTX_FLAGS_SLAVE | REDISMODULE_CTX_FLAGS_LOADING));
 }

@@ -20,6 +20,8 @@ struct memory {
     uint64_t bytes;    /* held, as the allocator counts them */
 };
 
+extern uint64_t memory_limit; /* bytes of one key: seen.memory-limit */
+
 void memory_init(struct memory *m);
 
 /* Was the last NULL the limit's doing? */

@@ -5,7 +5,7 @@
  *
  * Of this library only RedisModule_OnLoad() can be seen from outside.
  */
-#include "commands.h"
+#include "command.h"
 #include "config.h"
 #include "exposure.h"
 #include "memory.h"
@@ -22,24 +22,35 @@
 
 /* ---- Commands ----------------------------------------------------------- */
 
-enum keys {
-    KEY_NONE,
-    KEY_READ,
-    KEY_WRITE,
-    KEY_LIKE,
-    KEYS_MERGE
-};
+#define BLOOM    &bloom_family
+#define CUCKOO   &cuckoo_family
+#define EXPOSURE &exposure_family
+#define NONE     NULL
+#define HANDLED  .absent = NULL
 
-static const struct command {
-    const char *name;
-    RedisModuleCmdFunc function;
-    const char *flags;
-    int arity;
-    enum keys keys;
-    const char *syntax, *summary;
+#define GLUE(a, b) a##b
+#define AT(a, b)   GLUE(a, b)
+
+/* A row and, because the server does not say which command it calls, a function of
+ * its own for each. Both are named by their line of commands.def. */
+#define COMMAND(name, function, flags, arity, keys, syntax, summary, family,   \
+                ...)                                                           \
+    static const struct command AT(row_, __LINE__) = {                         \
+        name,   function, flags,  arity,      keys,                            \
+        syntax, summary,  family, __VA_ARGS__};                                \
+    static int AT(call_, __LINE__)(RedisModuleCtx * ctx,                       \
+                                   RedisModuleString * *argv, int argc)        \
+    {                                                                          \
+        return command_run(&AT(row_, __LINE__), ctx, argv, argc);              \
+    }
+#include "commands.def"
+#undef COMMAND
+
+static const struct {
+    const struct command *row;
+    RedisModuleCmdFunc call;
 } commands[] = {
-#define COMMAND(name, function, flags, arity, keys, syntax, summary)           \
-    {name, function, flags, arity, keys, syntax, summary},
+#define COMMAND(...) {&AT(row_, __LINE__), AT(call_, __LINE__)},
 #include "commands.def"
 #undef COMMAND
 };
@@ -98,12 +109,12 @@ static int create_commands(RedisModuleCtx *ctx)
 {
     if (RedisModule_AddACLCategory) RedisModule_AddACLCategory(ctx, "seen");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const struct command *c = &commands[i];
+        const struct command *c = commands[i].row;
         bool ours = strncmp(c->name, "seen.", 5) == 0;
         if (config.commands == COMMANDS_SEEN && !ours) continue;
         int first = c->keys != KEY_NONE;
         int last = c->keys == KEYS_MERGE ? -1 : first;
-        if (RedisModule_CreateCommand(ctx, c->name, c->function, c->flags,
+        if (RedisModule_CreateCommand(ctx, c->name, commands[i].call, c->flags,
                                       first, last, first) == REDISMODULE_OK) {
             describe(ctx, c);
         } else if (config.commands == COMMANDS_AUTO) {
@@ -128,11 +139,9 @@ static void info(RedisModuleInfoCtx *ctx, int for_crash)
     (void)for_crash;
     RedisModule_InfoAddSection(ctx, "");
     RedisModule_InfoAddFieldCString(ctx, "version", SEEN_VERSION);
-    RedisModule_InfoAddFieldULongLong(ctx, "bf_keys",
-                                      object_count(&bloom_family));
-    RedisModule_InfoAddFieldULongLong(ctx, "cf_keys",
-                                      object_count(&cuckoo_family));
-    RedisModule_InfoAddFieldULongLong(ctx, "users", exposure_count());
+    RedisModule_InfoAddFieldULongLong(ctx, "bf_keys", bloom_family.count);
+    RedisModule_InfoAddFieldULongLong(ctx, "cf_keys", cuckoo_family.count);
+    RedisModule_InfoAddFieldULongLong(ctx, "users", exposure_family.count);
     RedisModule_InfoAddFieldULongLong(ctx, "bytes", memory_in_use());
     RedisModule_InfoAddFieldULongLong(ctx, "adds", statistics.adds);
     RedisModule_InfoAddFieldULongLong(ctx, "checks", statistics.checks);

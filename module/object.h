@@ -3,12 +3,12 @@
  *
  *     BF   one filter: scalable, or blocked (NONSCALING), or a window
  *     CF   a chain of equal cuckoo filters, the newest last
- *     both one filter of another system (cmd_import.c), asked by the bytes of
+ *     both one filter of another system (import.c), asked by the bytes of
  *          its items, because its hashes are its own
  *
  * Everything that concerns the whole (RDB, AOF, DUMP, COPY, digests) is the same
- * for all and lives here, chunks in chunks.h, commands in cmd_filter.c and
- * cmd_cuckoo.c. An object is saved in one form only, its bytes:
+ * for both: object_type.c; chunks are in chunks.h, commands in bf.c and cf.c. An
+ * object is saved in one form only, its bytes:
  *
  *     offset  size  field
  *     0       8     magic: 89 53 45 45 4e 42 46 1a (BF), ... 43 46 1a (CF)
@@ -41,12 +41,12 @@
 
 #include "seen.h"
 
+#include "family.h"
 #include "memory.h"
 #include "redis_api.h"
 
-#define MOST_FILTERS 16
-#define MOST_BYTES   ((uint64_t)1 << 46)
-#define PIECE        256 /* items that are hashed together */
+#define FILTERS_MAX 16
+#define BYTES_MAX   ((uint64_t)1 << 46)
 
 /* What was asked for when it was made. */
 struct params {
@@ -62,23 +62,13 @@ struct params {
     bool foreign; /* the filter is one of another system */
 };
 
-/* BF or CF. */
-struct family {
-    const char *name;
-    const char *load_command; /* what the AOF is rewritten with */
-    uint8_t magic[8];
-    RedisModuleType *type;
-};
-
-extern struct family bloom_family, cuckoo_family;
-
 struct object {
-    const struct family *family;
+    struct family *family;
     struct memory memory; /* without this struct */
     struct params params;
     uint64_t deleted;
     uint32_t n; /* 0: pending */
-    seen_filter *filter[MOST_FILTERS];
+    seen_filter *filter[FILTERS_MAX];
     bool refreshes; /* of another system, and every add may change it */
     /* What has come of it in chunks; `head`: see chunks.h. */
     uint8_t *pending;
@@ -89,8 +79,7 @@ struct object {
 int object_types(RedisModuleCtx *ctx);
 
 /* An object without filters; NULL: no memory. */
-struct object *object_new(const struct family *family,
-                          const struct params *params);
+struct object *object_new(struct family *family, const struct params *params);
 void object_free(struct object *o);
 seen_status object_copy(struct object **copy, const struct object *o);
 
@@ -99,15 +88,18 @@ seen_status object_grow(struct object *o);
 
 /* An object with its first filter, of this spec, and a random secret unless one
  * was given. NULL: the error has been replied. */
-struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
+struct object *object_make(RedisModuleCtx *ctx, struct family *family,
                            struct params *params, bool has_secret,
                            seen_spec (*spec_of)(const struct params *));
 
 /* A filter of another system. The spec has what its bytes do not say. If this
  * fails, *problem says what is wrong with the bytes; NULL: the status says it. */
-seen_status object_import(const struct family *family, const char *dialect,
+seen_status object_import(struct family *family, const char *dialect,
                           const seen_spec *spec, seen_key bytes,
                           struct object **o, const char **problem);
+
+/* A filter of another system is in its place. */
+void object_note_foreign(struct object *o);
 
 /* Room for `len` pending bytes, of `most` that will come. */
 seen_status object_pending_room(struct object *o, size_t len, uint64_t most);
@@ -140,47 +132,11 @@ void saving_begin(struct saving *s, const struct object *o);
 const uint8_t *saving_piece(struct saving *s, size_t at, size_t n);
 void saving_end(struct saving *s);
 
-seen_status object_read(const struct family *family, const uint8_t *bytes,
-                        size_t len, struct object **o);
+seen_status object_read(struct family *family, const uint8_t *bytes, size_t len,
+                        struct object **o);
 
 /* How long the whole will be, by its first bytes; 0: they do not say. */
 uint64_t object_promised(const struct family *family, const uint8_t *bytes,
                          size_t len);
-
-/* ---- Commands that all families have ------------------------------------ */
-
-/* The object of a key. NULL: there is none (*key may be NULL, too), or the reply
- * has been given and *refused is true. */
-struct object *object_open(RedisModuleCtx *ctx, const struct family *family,
-                           RedisModuleString *name, int mode,
-                           RedisModuleKey **key, bool *refused);
-
-/* The same, also where it is not complete yet. */
-struct object *object_open_any(RedisModuleCtx *ctx, const struct family *family,
-                               RedisModuleString *name, int mode,
-                               RedisModuleKey **key, bool *refused);
-
-/* EXISTS and MEXISTS: `ask` answers for at most PIECE items at a time. */
-int object_exists(RedisModuleCtx *ctx, const struct family *family,
-                  RedisModuleString **argv, int argc, bool many,
-                  void (*ask)(const struct object *o, RedisModuleString **items,
-                              size_t n, bool *answers));
-
-/* At most PIECE items. */
-void item_keys(RedisModuleString **items, size_t n, seen_key *keys);
-/* A filter of another system, whatever the family; at most PIECE items. */
-void ask_foreign(const struct object *o, RedisModuleString **items, size_t n,
-                 bool *answers);
-/* In the statistics. */
-void count_answers(const bool *answers, size_t n);
-void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
-                seen_hash *hashes);
-
-/* The key has changed: watchers and subscribers are told. */
-void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,
-                    const char *event);
-
-/* How many there are of a family, for INFO. */
-uint64_t object_count(const struct family *family);
 
 #endif

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NAMES    32 /* that are configured, and as many that are set */
-#define MOST_POLICIES 96 /* with a name, or used lately */
-#define MOST_ROOM     ((size_t)64 << 20) /* of all that are not in use */
-#define IN_USE        4 /* policies that one command can have */
+#define NAMES_MAX    32 /* that are configured, and as many that are set */
+#define POLICIES_MAX 96 /* with a name, or used lately */
+#define ROOM_MAX     ((size_t)64 << 20) /* of all that are not in use */
+#define IN_USE       4                  /* policies that one command can have */
 
-static struct policy policies[MOST_POLICIES];
+static struct policy policies[POLICIES_MAX];
 static size_t count;
 static uint64_t clock_;
 static uint64_t dropped; /* by policies that are gone */
@@ -131,7 +131,7 @@ static struct policy *named(const char *name, size_t len)
 static struct policy *place(void)
 {
     struct policy *oldest = NULL;
-    if (count < MOST_POLICIES) return &policies[count++];
+    if (count < POLICIES_MAX) return &policies[count++];
     for (size_t i = 0; i < count; i++)
         if (!policies[i].name[0] &&
             (!oldest || policies[i].used < oldest->used))
@@ -157,7 +157,7 @@ static void become(struct policy *p, const seen_policy *policy)
              policy->items, policy->generations, policy->fpp, policy->ttl_ms);
 }
 
-/* A place of its own: there is always one, MOST_POLICIES being larger than what
+/* A place of its own: there is always one, POLICIES_MAX being larger than what
  * names can take. */
 static struct policy *add(const char *name, size_t len)
 {
@@ -173,7 +173,7 @@ static struct policy *add(const char *name, size_t len)
  * back; not the latest, which the command at hand may be using. */
 static void close_rooms(void)
 {
-    while (room_bytes > MOST_ROOM) {
+    while (room_bytes > ROOM_MAX) {
         struct policy *oldest = NULL;
         for (size_t i = 0; i < count; i++)
             if (policies[i].x && policies[i].used + IN_USE <= clock_ &&
@@ -186,7 +186,7 @@ static void close_rooms(void)
 
 void policy_rest(struct policy *p)
 {
-    if (p && room_bytes > MOST_ROOM) close_room(p);
+    if (p && room_bytes > ROOM_MAX) close_room(p);
 }
 
 /* The secret is known, whatever the order of the arguments was. */
@@ -235,7 +235,7 @@ static const char *give(const char *name, size_t len, const char *text,
     if (problem) return problem;
     struct policy *p = named(name, len);
     bool known = p && (set ? p->set : p->configured);
-    if (!known && names(set) == MOST_NAMES)
+    if (!known && names(set) == NAMES_MAX)
         return set ? "fewer policies: 32 are set, and SEEN.POLICY name RESET "
                      "takes one back"
                    : "fewer policies: 32 are configured";

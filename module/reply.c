@@ -1,7 +1,6 @@
 /* reply.c - see reply.h. */
 #include "reply.h"
 
-#include "config.h"
 #include "memory.h"
 
 #include <inttypes.h>
@@ -21,6 +20,16 @@ int reply_pair(RedisModuleCtx *ctx, const char *name, uint64_t value)
     return RedisModule_ReplyWithLongLong(ctx, (long long)value);
 }
 
+const char *error_text(const char *format, ...)
+{
+    static char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return text;
+}
+
 int reply_error(RedisModuleCtx *ctx, const char *format, ...)
 {
     char text[256];
@@ -37,7 +46,7 @@ int reply_status(RedisModuleCtx *ctx, seen_status status)
         return reply_error(ctx,
                            "ERR the key would take more memory than its limit, "
                            "seen.memory-limit, of %" PRIu64 " bytes",
-                           config.memory_limit);
+                           memory_limit);
     if (status == SEEN_NOMEM)
         return RedisModule_ReplyWithError(
             ctx, "ERR Insufficient memory to create filter");

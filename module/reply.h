@@ -17,6 +17,10 @@ static inline int reply_bool(RedisModuleCtx *ctx, bool value)
 int reply_map(RedisModuleCtx *ctx, long pairs);
 int reply_pair(RedisModuleCtx *ctx, const char *name, uint64_t value);
 
+/* The text of an error, good until the next one. */
+const char *error_text(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
 int reply_error(RedisModuleCtx *ctx, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

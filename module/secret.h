@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* From the kernel's random generator; false if it has none. The server's own
- * falls back to the clock, which an enemy can guess. */
+ * falls back to the clock, which an attacker can guess. */
 bool secret_random(uint8_t secret[16]);
 
 /* The secret of all exposure sets of this deployment. Without a secret-file it

@@ -5,20 +5,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define MOST_ARGS  48 /* of a command, with the ends of lists */
-#define MOST_LINE  256
-#define MOST_SIDES 12 /* arguments or alternatives beside each other */
+#define ARGS_MAX    48 /* of a command, with the ends of lists */
+#define LETTERS_MAX 256
+#define SIDES_MAX   12 /* arguments or alternatives beside each other */
 
-static RedisModuleCommandArg args[MOST_ARGS];
+static RedisModuleCommandArg args[ARGS_MAX];
 static size_t used;
-static char names[MOST_LINE]; /* words, each with its end */
+static char names[LETTERS_MAX]; /* words, each with its end */
 static size_t letters;
 static int keys; /* so far */
 
 /* A copy of a list, with its end; NULL: no room. */
 static RedisModuleCommandArg *keep(const RedisModuleCommandArg *list, size_t n)
 {
-    if (used + n + 1 > MOST_ARGS) return NULL;
+    if (used + n + 1 > ARGS_MAX) return NULL;
     RedisModuleCommandArg *at = args + used;
     memcpy(at, list, n * sizeof *at);
     memset(at + n, 0, sizeof *at);
@@ -120,7 +120,7 @@ static bool read_list(const char **at, char end, RedisModuleCommandArg *list,
 {
     *n = 0;
     for (skip(at); **at && **at != end && **at != '|'; skip(at))
-        if (*n == MOST_SIDES || !read_arg(at, &list[(*n)++])) return false;
+        if (*n == SIDES_MAX || !read_arg(at, &list[(*n)++])) return false;
     return true;
 }
 
@@ -143,10 +143,10 @@ static bool enclose(RedisModuleCommandArg *list, size_t n, int type,
 static bool read_alternatives(const char **at, char end,
                               RedisModuleCommandArg *a)
 {
-    RedisModuleCommandArg sides[MOST_SIDES], list[MOST_SIDES];
+    RedisModuleCommandArg sides[SIDES_MAX], list[SIDES_MAX];
     size_t n = 0, len;
     for (;;) {
-        if (n == MOST_SIDES || !read_list(at, end, list, &len) ||
+        if (n == SIDES_MAX || !read_list(at, end, list, &len) ||
             !enclose(list, len, REDISMODULE_ARG_TYPE_BLOCK, &sides[n++]))
             return false;
         if (**at != '|') break;
@@ -159,7 +159,7 @@ static bool read_alternatives(const char **at, char end,
 
 RedisModuleCommandArg *syntax_read(const char *line)
 {
-    RedisModuleCommandArg list[MOST_SIDES];
+    RedisModuleCommandArg list[SIDES_MAX];
     size_t n;
     used = letters = 0;
     keys = 0;
