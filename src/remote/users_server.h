@@ -9,6 +9,7 @@
 
 #include "users/users.h"
 
+#include "base/error.h"
 #include "redis/pool.h"
 
 #define SEEN_PREFIX_MOST 256
@@ -49,9 +50,10 @@ void seen_order_text(struct seen_order *o, const char *text);
 void seen_order_key(struct seen_order *o, const struct seen_server *m,
                     seen_key user);
 
-/* Sends them all; each has a status then, and if SEEN_OK a reply. */
+/* Sends them all; each has a status then, and if SEEN_OK a reply. The error is
+ * about the first that has none. */
 seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
-                            size_t n);
+                            size_t n, seen_error *error);
 /* Gives back all of it, also the array. */
 void seen_orders_done(struct seen_order *o, size_t n);
 
@@ -70,17 +72,57 @@ struct seen_server_view {
                  uint64_t now, seen_users_entry *e);
 };
 
-seen_status seen_server_each(
-    struct seen_server *m, const struct seen_server_view *view, uint64_t now,
-    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
+seen_status seen_server_each(struct seen_server *m,
+                             const struct seen_server_view *view, uint64_t now,
+                             bool (*each)(void *ctx,
+                                          const seen_users_entry *entry),
+                             void *ctx, seen_error *error);
 
 /* ---- What the server does by itself ------------------------------------- */
 
-const char *seen_server_problem(const struct seen_users *u);
-seen_status seen_server_sync(struct seen_users *u);
+seen_status seen_server_sync(struct seen_users *u, seen_error *error);
 seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
-                              uint64_t *removed);
+                              uint64_t *removed, seen_error *error);
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
                                seen_error *error);
+
+/* ---- Until pool.h has them so -------------------------------------------- */
+
+static inline seen_status seen_pool_run_(struct seen_pool *p,
+                                         struct seen_command *k, size_t n,
+                                         seen_error *error)
+{
+    seen_status status = seen_pool_run(p, k, n);
+    if (status != SEEN_OK) seen_fail(error, status, NULL, "%s", p->problem);
+    return status;
+}
+#define seen_pool_run(p, k, n, error) seen_pool_run_(p, k, n, error)
+
+static inline seen_status seen_pool_script_(struct seen_pool *p,
+                                            const char *text,
+                                            char digest[SEEN_DIGEST],
+                                            seen_error *error)
+{
+    seen_status status = seen_pool_script(p, text, digest);
+    if (status != SEEN_OK) seen_fail(error, status, NULL, "%s", p->problem);
+    return status;
+}
+#define seen_pool_script(p, text, digest, error)                               \
+    seen_pool_script_(p, text, digest, error)
+
+static inline seen_status seen_pool_strange_(const char *command,
+                                             const struct redisReply *reply,
+                                             const char *expected,
+                                             seen_error *error)
+{
+    char is[SEEN_REPLY_TEXT];
+    seen_reply_describe(reply, is);
+    return seen_fail(error, SEEN_CORRUPT, NULL,
+                     "the reply to %s is %s, expected %s: is it the right "
+                     "server and key?",
+                     command, is, expected);
+}
+#define seen_pool_strange(command, reply, expected, error)                     \
+    seen_pool_strange_(command, reply, expected, error)
 
 #endif

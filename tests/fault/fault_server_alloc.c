@@ -68,11 +68,12 @@ static void assert_marked(size_t user, const seen_key *items, size_t n)
     seen_users *u;
     bool seen[ITEMS] = {false};
     assert_int_equal(open_users(&u), SEEN_OK);
-    assert_int_equal(seen_users_maybe_many(u, name(user), NOW, items, n, seen),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_users_maybe_many(u, name(user), NOW, items, n, seen, NULL),
+        SEEN_OK);
     for (size_t i = 0; i < n; i++)
         assert_true(seen[i]);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 static void mark(seen_users *u, bool tells)
@@ -85,7 +86,7 @@ static void mark(seen_users *u, bool tells)
                                     .n = tells ? ITEMS : 2,
                                     .fresh = tells ? fresh[i] : NULL};
     enter();
-    seen_status status = seen_users_mark_many(u, NOW, r, USERS);
+    seen_status status = seen_users_mark_many(u, NOW, r, USERS, NULL);
     leave();
     went_wrong(status);
     for (size_t i = 0; i < USERS; i++) {
@@ -101,7 +102,7 @@ static void take(seen_users *u)
     memcpy(items, run.item + ITEMS, sizeof items);
     enter();
     seen_status status =
-        seen_users_take(u, name(0), NOW, items, ITEMS, 2, &taken);
+        seen_users_take(u, name(0), NOW, items, ITEMS, 2, &taken, NULL);
     leave();
     if (went_wrong(status)) return;
     assert_true(taken <= 2);
@@ -126,11 +127,11 @@ static void ask(seen_users *u)
     memcpy(items, run.item, sizeof items);
     enter();
     seen_status asked =
-        seen_users_maybe_many(u, name(1), NOW, items, ITEMS, seen);
+        seen_users_maybe_many(u, name(1), NOW, items, ITEMS, seen, NULL);
     seen_status freshened =
-        seen_users_fresh(u, name(2), NOW, items, ITEMS, &fresh);
-    went_wrong(seen_users_info_of(u, name(1), NOW, &info));
-    seen_status walked = seen_users_each(u, NOW, count_one, &n);
+        seen_users_fresh(u, name(2), NOW, items, ITEMS, &fresh, NULL);
+    went_wrong(seen_users_info_of(u, name(1), NOW, &info, NULL));
+    seen_status walked = seen_users_each(u, NOW, count_one, &n, NULL);
     leave();
     bool all = before == 0; /* then everything was marked */
     for (size_t i = 0; !went_wrong(asked) && all && i < ITEMS; i++)
@@ -153,10 +154,10 @@ static void users_script(void)
     take(u);
     ask(u);
     enter();
-    status = seen_users_forget_user(u, name(0), NOW, &known);
+    status = seen_users_forget_user(u, name(0), NOW, &known, NULL);
     leave();
     if (!went_wrong(status) && run.failures == 0) assert_true(known);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 /* ---- Filters ------------------------------------------------------------ */

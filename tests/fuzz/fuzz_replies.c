@@ -139,33 +139,33 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     memcpy(items, k, n * sizeof *items);
     switch (call >> 1 & 7) {
     case 0:
-        status = seen_users_maybe_many(u, user, 1, k, n, answers);
+        status = seen_users_maybe_many(u, user, 1, k, n, answers, NULL);
         break;
     case 1:
-        status = seen_users_mark(u, user, 1, k, n, answers);
+        status = seen_users_mark(u, user, 1, k, n, answers, NULL);
         break;
     case 2:
-        status = seen_users_mark(u, user, 1, k, n, NULL);
+        status = seen_users_mark(u, user, 1, k, n, NULL, NULL);
         break;
     case 3:
-        status = seen_users_take(u, user, 1, items, n, 1, &taken);
+        status = seen_users_take(u, user, 1, items, n, 1, &taken, NULL);
         break;
     case 4:
-        status = seen_users_forget_user(u, user, 1, &known);
+        status = seen_users_forget_user(u, user, 1, &known, NULL);
         break;
     case 5:
-        status = seen_users_info_of(u, user, 1, &info);
+        status = seen_users_info_of(u, user, 1, &info, NULL);
         break;
     case 6:
         len = 0;
-        status = seen_users_each(u, 1, look, &len);
+        status = seen_users_each(u, 1, look, &len, NULL);
         break;
     case 7:
-        status = seen_users_record(u, user, record, sizeof record, &len);
+        status = seen_users_record(u, user, record, sizeof record, &len, NULL);
         break;
     }
     (void)status;
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
