@@ -10,6 +10,7 @@
 #include "redis/reply.h"
 #include "store/os.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,13 @@ struct node {
     struct seen_receiver receiver;
 };
 
+/* What went wrong, in words. */
+struct problem {
+    size_t command; /* whose it is */
+    int os_errno;
+    char text[320];
+};
+
 struct seen_redis {
     char user[128], password[256];
     uint32_t db;
@@ -47,7 +55,10 @@ struct seen_redis {
     bool stranger;         /* a password is wanted, and none was given */
     bool strange;          /* what was said of the slots is no map */
     uint16_t slots[SLOTS]; /* nodes */
-    char problem[256];     /* what went wrong last */
+    struct problem last;   /* that there was */
+    /* Of a run: of the first command that failed for good, and of the first that
+     * failed in this round and is tried again. */
+    struct problem final, later;
 };
 
 static const seen_allocator system_memory;
@@ -81,8 +92,7 @@ uint16_t seen_redis_slot(const void *key, size_t len)
 /* ---- Connections -------------------------------------------------------- */
 
 /* In the words of a server may be what we have sent it ("unknown command 'AUTH',
- * with args beginning with: ..."), and bytes that a terminal takes for commands.
- * (Where a short password is part of other words, stars would tell what it is.) */
+ * with args beginning with: ..."). (Where a short password is part of other words, stars would tell what it is.) */
 static void clean(const seen_redis *c, char *text)
 {
     size_t len = strlen(c->password);
@@ -92,7 +102,6 @@ static void clean(const seen_redis *c, char *text)
         memset(at, '*', len);
         at += len;
     }
-    seen_reply_clean(text);
 }
 
 static void complain(seen_redis *c, const struct node *n, const char *what)
@@ -100,7 +109,8 @@ static void complain(seen_redis *c, const struct node *n, const char *what)
     char words[1024];
     snprintf(words, sizeof words, "%s", what);
     clean(c, words);
-    snprintf(c->problem, sizeof c->problem, "%.100s:%u: %.140s", n->host,
+    c->last.os_errno = 0;
+    snprintf(c->last.text, sizeof c->last.text, "%.100s:%u: %.200s", n->host,
              n->port, words);
 }
 
@@ -112,6 +122,24 @@ static void complain_lost(seen_redis *c, const struct node *n, bool unsure)
                                     : "no memory to send it",
              unsure ? ": whether it happened is not known" : "");
     complain(c, n, what);
+    c->last.os_errno = n->receiver.os_errno;
+}
+
+/* The last problem is that of a command, which `is_pending` or has failed. The
+ * first one counts: its status is that of the run. */
+static void blame(seen_redis *c, size_t command, bool is_pending)
+{
+    struct problem *p = is_pending ? &c->later : &c->final;
+    if (command > p->command) return;
+    *p = c->last;
+    p->command = command;
+}
+
+static seen_status tell(const struct problem *p, seen_status status,
+                        const char *field, seen_error *error)
+{
+    if (error && error->status == SEEN_OK) error->os_errno = p->os_errno;
+    return seen_fail(error, status, field, "%s", p->text);
 }
 
 static bool starts(const char *text, const char *with)
@@ -157,7 +185,9 @@ static bool connect_node(seen_redis *c, struct node *n)
                                (suseconds_t)(c->timeout_ms % 1000) * 1000};
     n->conn = redisConnectWithTimeout(n->host, n->port, wait);
     if (!n->conn || n->conn->err) {
+        int number = n->conn && n->conn->err == REDIS_ERR_IO ? errno : 0;
         complain(c, n, n->conn ? n->conn->errstr : "no memory");
+        c->last.os_errno = number;
         disconnect(n);
         return false;
     }
@@ -321,8 +351,8 @@ static bool means_later(const char *error)
 }
 
 /* What a reply means for its command; *later: the server is not ready. */
-static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
-                       redisReply *reply, bool *later)
+static void take_reply(seen_redis *c, struct seen_command *k, size_t i,
+                       struct node *n, redisReply *reply, bool *later)
 {
     const char *error = seen_reply_error(reply);
     k->reply = reply;
@@ -343,6 +373,7 @@ static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
     k->unknown = k->script && starts(error, "NOSCRIPT");
     k->pending = moved || wait || k->unknown;
     *later |= wait;
+    blame(c, i, k->pending);
     freeReplyObject(reply);
     k->reply = NULL;
 }
@@ -408,6 +439,7 @@ static void lose(seen_redis *c, struct node *n, struct seen_command *k,
         k[i].asking = false;
         k[i].pending = !nonsense && (k[i].repeatable || !sent);
         *later |= k[i].pending;
+        blame(c, i, k[i].pending);
     }
 }
 
@@ -462,7 +494,7 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
         good = reply != NULL;
         if (!good) break;
         uint16_t before = k[i].node;
-        take_reply(c, &k[i], n, reply, later);
+        take_reply(c, &k[i], i, n, reply, later);
         /* Who is sent elsewhere in this batch goes in the next one. */
         if (k[i].pending && k[i].node != before) k[i].node |= REDIRECTED;
     }
@@ -485,6 +517,7 @@ static void route(seen_redis *c, struct seen_command *k, size_t n)
 static bool run_once(seen_redis *c, struct seen_command *k, size_t n)
 {
     bool later = false, asked[NODES] = {false};
+    c->later.command = SIZE_MAX;
     route(c, k, n);
     for (size_t i = 0; i < n; i++) {
         uint16_t node = k[i].node;
@@ -549,6 +582,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         k[i].unknown = false;
         k[i].node = NO_NODE;
     }
+    c->final.command = SIZE_MAX;
     hold_signal(&held);
     while (any_pending(k, n)) {
         c->moved = false;
@@ -562,9 +596,12 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         if (c->map_is_old) (void)renew_map(c, until);
     }
     drop_signal(&held);
-    for (size_t i = 0; i < n; i++)
-        if (k[i].status != SEEN_OK)
-            return seen_fail(error, k[i].status, NULL, "%s", c->problem);
+    for (size_t i = 0; i < n; i++) {
+        const struct problem *p = k[i].pending ? &c->later : &c->final;
+        if (k[i].status == SEEN_OK) continue;
+        assert(p->command == i);
+        return tell(p, k[i].status, NULL, error);
+    }
     return SEEN_OK;
 }
 
@@ -585,8 +622,7 @@ seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
     hold_signal(&held);
     bool known = renew_map(c, seen_receive_clock() + c->patience_ms);
     drop_signal(&held);
-    if (c->cluster && !known)
-        return seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
+    if (c->cluster && !known) return tell(&c->last, SEEN_IO, NULL, error);
     has_slots[0] = !c->cluster;
     for (size_t i = 0; c->cluster && i < SLOTS; i++)
         if (c->slots[i] != NO_NODE) has_slots[c->slots[i]] = true;
@@ -628,18 +664,18 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
         status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
                                  &c->patience_ms, error);
     if (status == SEEN_OK && c->timeout_ms == 0)
-        status = seen_fail(error, SEEN_INVALID, NULL,
+        status = seen_fail(error, SEEN_INVALID, "url",
                            "URL: timeout=0: expected 1 to 3600000 ms");
     struct held held;
     hold_signal(&held);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
-        status = seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
+        status = tell(&c->last, SEEN_IO, "url", error);
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) (void)renew_map(c, 0);
     drop_signal(&held);
     if (status == SEEN_OK && (c->stranger || c->strange))
-        status = seen_fail(error, c->strange ? SEEN_CORRUPT : SEEN_IO, NULL,
-                           "%s", c->problem);
+        status =
+            tell(&c->last, c->strange ? SEEN_CORRUPT : SEEN_IO, "url", error);
     if (status == SEEN_OK)
         *out = c;
     else

@@ -78,6 +78,7 @@ static bool fail_io(struct seen_receiver *r, const char *what)
 {
     if (r->conn->err == REDIS_ERR_IO && errno == EAGAIN)
         return too_late(r, what);
+    if (r->conn->err == REDIS_ERR_IO) r->os_errno = errno;
     snprintf(r->problem, sizeof r->problem, "%s", r->conn->errstr);
     return false;
 }
@@ -143,6 +144,7 @@ redisReply *seen_receive(struct seen_receiver *r)
     bool hurried = false;
     r->problem[0] = '\0';
     r->nonsense = false;
+    r->os_errno = 0;
     for (;;) {
         void *reply = NULL;
         if (redisReaderGetReply(reader, &reply) != REDIS_OK)

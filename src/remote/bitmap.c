@@ -16,18 +16,21 @@
 
 /* ---- Bits --------------------------------------------------------------- */
 
-static seen_status check(seen_remote *m, const seen_key *keys, size_t n)
+static seen_status check(const seen_remote *m, const seen_key *keys, size_t n,
+                         seen_error *error)
 {
     for (size_t i = 0; i < n; i++) {
         if (keys[i].len != 8)
-            return seen_pool_say(&m->pool, SEEN_INVALID,
-                                 "a key of %zu bytes: numbers have 8",
-                                 keys[i].len);
+            return seen_fail(error, SEEN_INVALID, "keys",
+                             "key %zu has %zu bytes: expected a number of 8 "
+                             "bytes",
+                             i, keys[i].len);
         uint64_t number = seen_get_le64(keys[i].data);
         if (number >= m->bits)
-            return seen_pool_say(
-                &m->pool, SEEN_INVALID, "%llu is not below the bound, %llu",
-                (unsigned long long)number, (unsigned long long)m->bits);
+            return seen_fail(error, SEEN_INVALID, "keys",
+                             "%llu is not below the bound, %llu",
+                             (unsigned long long)number,
+                             (unsigned long long)m->bits);
     }
     return SEEN_OK;
 }
@@ -47,17 +50,17 @@ static void put_number(struct seen_wire *w, struct seen_command *k,
 
 static seen_status run_batch(seen_remote *m, struct seen_batch *b,
                              const char *bit, const seen_key *keys, size_t n,
-                             bool *there)
+                             bool *there, seen_error *error)
 {
     struct seen_wire w = seen_batch_wire(b);
     for (size_t i = 0; i < n; i++)
         put_number(&w, &b->k[i], m, bit, keys[i]);
-    seen_status status = seen_pool_run(&m->pool, b->k, n);
+    seen_status status = seen_pool_run(&m->pool, b->k, n, error);
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         bool was;
         if (!seen_reply_flag(b->k[i].reply, &was))
-            status = seen_pool_strange(&m->pool, bit ? "SETBIT" : "GETBIT",
-                                       b->k[i].reply, "0 or 1");
+            status = seen_pool_strange(bit ? "SETBIT" : "GETBIT", b->k[i].reply,
+                                       "0 or 1", error);
         else if (there)
             there[i] = was;
     }
@@ -66,33 +69,34 @@ static seen_status run_batch(seen_remote *m, struct seen_batch *b,
 }
 
 static seen_status send_all(seen_remote *m, const char *bit,
-                            const seen_key *keys, size_t n, bool *there)
+                            const seen_key *keys, size_t n, bool *there,
+                            seen_error *error)
 {
     const size_t most = n < AT_ONCE ? n : AT_ONCE;
     const size_t room = SEEN_WIRE_COMMAND + 3 * SEEN_WIRE_WORD +
                         strlen("SETBIT") + strlen(m->key) + 1 +
                         SEEN_WIRE_NUMBER;
     struct seen_batch b;
-    seen_status status = check(m, keys, n);
+    seen_status status = check(m, keys, n, error);
     if (status != SEEN_OK) return status;
     if (!seen_batch_new(&b, most, room)) status = SEEN_NOMEM;
     for (size_t at = 0; status == SEEN_OK && at < n; at += most)
         status = run_batch(m, &b, bit, keys + at, n - at < most ? n - at : most,
-                           there ? there + at : NULL);
+                           there ? there + at : NULL, error);
     seen_batch_free(&b);
     return status;
 }
 
 static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there)
+                        size_t n, bool *there, seen_error *error)
 {
-    return send_all(m, adds ? "1" : NULL, keys, n, there);
+    return send_all(m, adds ? "1" : NULL, keys, n, there, error);
 }
 
 static seen_status take_out(seen_remote *m, const seen_key *keys, size_t n,
-                            bool *there)
+                            bool *there, seen_error *error)
 {
-    return send_all(m, "0", keys, n, there);
+    return send_all(m, "0", keys, n, there, error);
 }
 
 /* What is at or above the bound cannot be asked for; that it is there says that
@@ -103,10 +107,10 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     uint64_t len;
     bool longer;
     (void)create;
-    seen_status status = seen_remote_length(m, &len, &longer);
+    seen_status status = seen_remote_length(m, &len, &longer, error);
     outcome->empty = status == SEEN_OK && len == 0;
     if (status == SEEN_OK && longer)
-        seen_fail(error, SEEN_OK, NULL,
+        seen_warn(error, "bits",
                   "%.100s: has %llu bytes, more than bits=%llu takes: "
                   "numbers from %llu on are there, too, and cannot be asked "
                   "for",
@@ -115,14 +119,16 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     return status;
 }
 
-static seen_status info_of(seen_remote *m, seen_remote_info *info)
+static seen_status info_of(seen_remote *m, seen_remote_info *info,
+                           seen_error *error)
 {
     info->layout = "bitmap";
     info->capacity = m->bits;
     info->parts = 1;
-    seen_status status = seen_remote_number(m, "STRLEN", &info->bytes);
-    return status == SEEN_OK ? seen_remote_number(m, "BITCOUNT", &info->items)
-                             : status;
+    seen_status status = seen_remote_number(m, "STRLEN", &info->bytes, error);
+    return status == SEEN_OK
+               ? seen_remote_number(m, "BITCOUNT", &info->items, error)
+               : status;
 }
 
 const struct seen_remote_ops seen_remote_bitmap = {

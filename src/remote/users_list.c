@@ -379,8 +379,7 @@ static seen_status read_request(const struct call *c, const struct list *m,
     if (!c->order) return SEEN_OK;
     const struct redisReply *reply = c->order->k.reply;
     if (c->order->k.status != SEEN_OK)
-        return seen_fail(error, c->order->k.status, lost->field, "%s",
-                         lost->text);
+        return seen_fail_as(error, c->order->k.status, lost);
     int64_t broken;
     seen_key answers;
     if (seen_reply_integer(reply, 0, 0, &broken)) return no_list(m, error);
@@ -638,18 +637,18 @@ static seen_status read_url(struct list *m, seen_error *error)
     if (status != SEEN_OK) return status;
     if (p && (!seen_decimal_get(p, &m->spec.fpp) ||
               !(m->spec.fpp > 0 && m->spec.fpp < 1)))
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "url",
                          "URL: p=%s is not a rate between 0 and 1", p);
     if (m->ttl == 0)
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "url",
                          "URL: ttl=0: expected seconds");
     const char *problem = seen_plan_problem(&m->spec);
     if (problem)
-        return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", problem);
+        return seen_fail(error, SEEN_INVALID, "url", "URL: %s", problem);
     status = seen_plan_for(&m->spec, &plan);
     if (status != SEEN_OK) return status;
     if (plan.bits / 6 >= MOST_LETTERS)
-        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+        return seen_fail(error, SEEN_UNSUPPORTED, "url",
                          "URL: n=%llu and p=%g take %llu bits, which is too "
                          "much for a list",
                          (unsigned long long)m->spec.items, m->spec.fpp,
@@ -699,9 +698,8 @@ seen_status seen_remote_users_list(struct seen_users **u, const char *where,
     if (status == SEEN_OK) put_numbers(m);
     const seen_policy policy = policy_of(m);
     if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
-    if (status == SEEN_OK && options->mode != SEEN_READ) {
+    if (status == SEEN_OK && options->mode != SEEN_READ)
         status = seen_pool_script(&m->server.pool, script, m->digest, error);
-    }
     if (status == SEEN_OK)
         *u = &m->server.head;
     else

@@ -240,8 +240,7 @@ static seen_status read_request(const struct seen_order *o,
     const size_t orders = orders_of(kind, r);
     for (size_t i = 0; i < orders; i++)
         if (o[i].k.status != SEEN_OK)
-            return seen_fail(error, o[i].k.status, lost->field, "%s",
-                             lost->text);
+            return seen_fail_as(error, o[i].k.status, lost);
     r->taken = 0;
     if (r->n == 0) return SEEN_OK;
     if (!takes) { /* the last order is a mark */
@@ -504,7 +503,7 @@ static seen_status look_for_module(struct module *m, seen_error *error)
                                    error);
     seen_redis_done(&k, 1);
     if (status != SEEN_OK || known) return status;
-    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+    return seen_fail(error, SEEN_UNSUPPORTED, "url",
                      "the server has no SEEN.* commands: load seen.so");
 }
 

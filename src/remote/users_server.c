@@ -18,8 +18,9 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
     if (status != SEEN_OK) return status;
     const char *prefix = seen_url_param(&m->pool.url, "prefix");
     if (prefix && strlen(prefix) >= sizeof m->prefix)
-        return seen_fail(error, SEEN_INVALID, NULL,
-                         "URL: the prefix is too long");
+        return seen_fail(error, SEEN_INVALID, "url",
+                         "URL: a prefix of %zu bytes: expected up to %zu",
+                         strlen(prefix), sizeof m->prefix - 1);
     strcpy(m->prefix, prefix ? prefix : standard);
     return SEEN_OK;
 }

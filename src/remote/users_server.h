@@ -86,43 +86,4 @@ seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
                                seen_error *error);
 
-/* ---- Until pool.h has them so -------------------------------------------- */
-
-static inline seen_status seen_pool_run_(struct seen_pool *p,
-                                         struct seen_command *k, size_t n,
-                                         seen_error *error)
-{
-    seen_status status = seen_pool_run(p, k, n);
-    if (status != SEEN_OK) seen_fail(error, status, NULL, "%s", p->problem);
-    return status;
-}
-#define seen_pool_run(p, k, n, error) seen_pool_run_(p, k, n, error)
-
-static inline seen_status seen_pool_script_(struct seen_pool *p,
-                                            const char *text,
-                                            char digest[SEEN_DIGEST],
-                                            seen_error *error)
-{
-    seen_status status = seen_pool_script(p, text, digest);
-    if (status != SEEN_OK) seen_fail(error, status, NULL, "%s", p->problem);
-    return status;
-}
-#define seen_pool_script(p, text, digest, error)                               \
-    seen_pool_script_(p, text, digest, error)
-
-static inline seen_status seen_pool_strange_(const char *command,
-                                             const struct redisReply *reply,
-                                             const char *expected,
-                                             seen_error *error)
-{
-    char is[SEEN_REPLY_TEXT];
-    seen_reply_describe(reply, is);
-    return seen_fail(error, SEEN_CORRUPT, NULL,
-                     "the reply to %s is %s, expected %s: is it the right "
-                     "server and key?",
-                     command, is, expected);
-}
-#define seen_pool_strange(command, reply, expected, error)                     \
-    seen_pool_strange_(command, reply, expected, error)
-
 #endif

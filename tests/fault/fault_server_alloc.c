@@ -172,7 +172,7 @@ static void assert_added(void)
     bool there[ITEMS] = {false};
     assert_int_equal(seen_remote_open(&m, run.where, &spec, &outcome, &error),
                      SEEN_OK);
-    assert_int_equal(seen_remote_maybe_many(m, run.item, ITEMS, there),
+    assert_int_equal(seen_remote_maybe_many(m, run.item, ITEMS, there, &error),
                      SEEN_OK);
     for (size_t i = 0; i < ITEMS; i++)
         assert_true(there[i]);
@@ -192,17 +192,17 @@ static void filter_script(void)
     leave();
     if (went_wrong(status)) return;
     enter();
-    status = seen_remote_add_many(m, run.item, ITEMS, fresh);
+    status = seen_remote_add_many(m, run.item, ITEMS, fresh, &error);
     leave();
     bool added = !went_wrong(status);
     if (added) assert_added();
     enter();
-    status = seen_remote_maybe_many(m, run.item, ITEMS, there);
+    status = seen_remote_maybe_many(m, run.item, ITEMS, there, &error);
     leave();
     for (size_t i = 0; !went_wrong(status) && added && i < ITEMS; i++)
         assert_true(there[i]);
     enter();
-    went_wrong(seen_remote_info_of(m, &info));
+    went_wrong(seen_remote_info_of(m, &info, &error));
     leave();
     seen_remote_close(m);
 }

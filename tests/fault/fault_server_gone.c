@@ -156,9 +156,13 @@ static seen_status use_filter(const char *where, struct server *s)
         return status;
     }
     if (s) wait_for_cut(s);
-    status = seen_remote_add_many(m, &key, 1, NULL);
-    assert_int_equal(seen_remote_maybe_many(m, &key, 1, &there), status);
-    assert_string_not_equal(seen_remote_problem(m), "");
+    status = seen_remote_add_many(m, &key, 1, NULL, &error);
+    assert_int_equal(error.status, status);
+    assert_string_not_equal(error.text, "");
+    assert_int_equal(seen_remote_maybe_many(m, &key, 1, &there, &error),
+                     status);
+    assert_int_equal(error.status, status);
+    assert_string_not_equal(error.text, "");
     seen_remote_close(m);
     return status;
 }
@@ -401,7 +405,6 @@ static struct seen_pool_link *forsaken(struct seen_pool *p, unsigned *port,
 {
     struct server s = listening(0, 16);
     struct seen_pool_link *link = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     char rest[100];
     snprintf(rest, sizeof rest, "//127.0.0.1:%u?timeout=50&%s", s.port,
@@ -418,7 +421,6 @@ static void who_was_there_is_waited_for_but_not_for_ever(void **state)
     (void)state;
     struct seen_pool p;
     struct seen_pool_link *more = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     unsigned port;
     alarm(WATCHDOG);
@@ -455,7 +457,6 @@ static void *happen(void *ctx)
 static struct seen_pool_link *take_meanwhile(struct later *l)
 {
     struct seen_pool_link *link = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     pthread_t thread;
     alarm(WATCHDOG);
