@@ -31,7 +31,8 @@
 
 struct node {
     char host[256];
-    uint16_t port;
+    uint16_t port;      /* 0: of no node */
+    bool wanted;        /* a command was sent there, and goes in this round */
     redisContext *conn; /* NULL: not connected */
     struct seen_receiver receiver;
 };
@@ -208,17 +209,36 @@ static bool connect_node(seen_redis *c, struct node *n)
 
 /* ---- Nodes -------------------------------------------------------------- */
 
-static uint16_t node_at(seen_redis *c, const char *host, uint64_t port)
+static uint16_t find_node(const seen_redis *c, const char *host, uint64_t port)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].port == port && strcmp(c->nodes[i].host, host) == 0)
             return i;
-    if (c->n_nodes == NODES || strlen(host) >= sizeof c->nodes[0].host)
-        return NO_NODE;
-    struct node *n = &c->nodes[c->n_nodes];
-    *n = (struct node){.port = (uint16_t)port};
-    memcpy(n->host, host, strlen(host) + 1);
-    return c->n_nodes++;
+    return NO_NODE;
+}
+
+static uint16_t node_at(seen_redis *c, const char *host, uint64_t port)
+{
+    uint16_t i = find_node(c, host, port);
+    if (i != NO_NODE) return i;
+    for (i = 0; i < c->n_nodes && c->nodes[i].port; i++)
+        ;
+    if (i == NODES || strlen(host) >= sizeof c->nodes[0].host) return NO_NODE;
+    c->nodes[i] = (struct node){.port = (uint16_t)port};
+    memcpy(c->nodes[i].host, host, strlen(host) + 1);
+    if (i == c->n_nodes) c->n_nodes++;
+    return i;
+}
+
+/* Nodes come and go, and a client stays. The first one was named by the caller and
+ * may be known to the cluster by another name. */
+static void forget_nodes(seen_redis *c, const bool named[NODES])
+{
+    for (uint16_t i = 1; i < c->n_nodes; i++) {
+        if (named[i] || c->nodes[i].wanted) continue;
+        disconnect(&c->nodes[i]);
+        c->nodes[i].port = 0;
+    }
 }
 
 /* "127.0.0.1:7001", as MOVED and ASK have it; without a host: the same one. */
@@ -230,49 +250,64 @@ static uint16_t node_named(seen_redis *c, const char *name, const char *self)
     if (!colon || (size_t)(colon - name) >= sizeof host) return NO_NODE;
     memcpy(host, name, (size_t)(colon - name));
     host[colon - name] = '\0';
-    if (!seen_url_digits(colon + 1, 65535, &port)) return NO_NODE;
+    if (!seen_url_digits(colon + 1, 65535, &port) || !port) return NO_NODE;
     return node_at(c, host[0] ? host : self, port);
 }
 
 /* One range of CLUSTER SLOTS: first, last, [host, port, ...], replicas. */
-static bool take_range(seen_redis *c, const redisReply *range, const char *self,
-                       uint16_t slots[SLOTS])
+struct range {
+    int64_t first, last, port;
+    const char *host;
+};
+
+static bool read_range(const redisReply *range, const char *self,
+                       struct range *out)
 {
     size_t parts, words;
-    int64_t first, last, port;
     seen_key host = {0};
     if (!seen_reply_array(range, &parts) || parts < 3) return false;
     const redisReply *primary = seen_reply_at(range, 2);
     if (!seen_reply_array(primary, &words) || words < 2 ||
-        !seen_reply_integer(seen_reply_at(range, 0), 0, SLOTS - 1, &first) ||
-        !seen_reply_integer(seen_reply_at(range, 1), first, SLOTS - 1, &last) ||
-        !seen_reply_integer(seen_reply_at(primary, 1), 1, 65535, &port))
+        !seen_reply_integer(seen_reply_at(range, 0), 0, SLOTS - 1,
+                            &out->first) ||
+        !seen_reply_integer(seen_reply_at(range, 1), out->first, SLOTS - 1,
+                            &out->last) ||
+        !seen_reply_integer(seen_reply_at(primary, 1), 1, 65535, &out->port))
         return false;
     if (!seen_reply_string(seen_reply_at(primary, 0), &host) &&
         !seen_reply_nil(seen_reply_at(primary, 0)))
         return false;
-    uint16_t node = node_at(c, host.len ? host.data : self, (uint64_t)port);
-    for (int64_t i = first; node != NO_NODE && i <= last; i++)
-        slots[i] = node;
+    out->host = host.len ? host.data : self;
     return true;
 }
 
-/* The map that was there stays unless this is a whole one. */
+/* The map that was there stays unless this is a whole one. Nodes that are not in
+ * it are forgotten first: others may need their place. */
 static bool take_map(seen_redis *c, const struct node *n,
                      const redisReply *reply)
 {
-    uint16_t slots[SLOTS];
+    struct range r;
     size_t ranges = 0;
-    bool good = seen_reply_array(reply, &ranges);
-    memset(slots, 0xff, sizeof slots);
-    for (size_t i = 0; good && i < ranges; i++)
-        good = take_range(c, seen_reply_at(reply, i), n->host, slots);
+    bool named[NODES] = {false}, good = seen_reply_array(reply, &ranges);
+    for (size_t i = 0; good && i < ranges; i++) {
+        good = read_range(seen_reply_at(reply, i), n->host, &r);
+        uint16_t at = good ? find_node(c, r.host, (uint64_t)r.port) : NO_NODE;
+        if (at != NO_NODE) named[at] = true;
+    }
     if (!good) {
         c->strange = true;
         complain(c, n, "the reply to CLUSTER SLOTS is no map of slots");
     }
     if (!good || !ranges) return false;
-    memcpy(c->slots, slots, sizeof slots);
+    named[n - c->nodes] = true; /* it lives, and its name is needed below */
+    forget_nodes(c, named);
+    memset(c->slots, 0xff, sizeof c->slots);
+    for (size_t i = 0; i < ranges; i++) {
+        (void)read_range(seen_reply_at(reply, i), n->host, &r);
+        uint16_t at = node_at(c, r.host, (uint64_t)r.port);
+        for (int64_t slot = r.first; slot <= r.last; slot++)
+            c->slots[slot] = at;
+    }
     return true;
 }
 
@@ -303,6 +338,7 @@ static bool ask_map(seen_redis *c, struct node *n)
 static bool renew_map(seen_redis *c, uint64_t until)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++) {
+        if (!c->nodes[i].port) continue;
         if (i > 0 && seen_receive_clock() >= until) break;
         if (!ask_map(c, &c->nodes[i])) continue;
         c->cluster = true;
@@ -335,6 +371,7 @@ static bool redirect(seen_redis *c, struct seen_command *k,
     if (!ask) c->map_is_old = true;
     if (to == NO_NODE) return false;
     c->moved = true;
+    c->nodes[to].wanted = true;
     k->node = to;
     k->asking = ask;
     return true;
@@ -504,12 +541,21 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
 
 static void route(seen_redis *c, struct seen_command *k, size_t n)
 {
+    for (uint16_t i = 0; i < c->n_nodes; i++)
+        c->nodes[i].wanted = false; /* nobody is forgotten until all went out */
     for (size_t i = 0; i < n; i++) {
         if (!k[i].pending) continue;
         if (k[i].node & REDIRECTED && k[i].node != NO_NODE)
             k[i].node ^= REDIRECTED;
         else
             k[i].node = node_for(c, &k[i]);
+        if (c->nodes[k[i].node].port) continue;
+        k[i].pending = false; /* it was for one of seen_redis_primaries() */
+        k[i].status = SEEN_BUSY;
+        c->last.os_errno = 0;
+        snprintf(c->last.text, sizeof c->last.text,
+                 "a node has left the cluster meanwhile: try again");
+        blame(c, i, false);
     }
 }
 
@@ -628,7 +674,13 @@ seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
         if (c->slots[i] != NO_NODE) has_slots[c->slots[i]] = true;
     for (uint16_t i = 0; i < c->n_nodes; i++)
         if (has_slots[i]) out->at[out->n++] = (uint16_t)(i + 1);
+    /* Of who has slots, too: the place of a node may be another's now. */
     out->map = seen_crc32c(0, c->slots, sizeof c->slots);
+    for (size_t i = 0; i < out->n; i++) {
+        const struct node *n = &c->nodes[out->at[i] - 1];
+        out->map = seen_crc32c(out->map, n->host, strlen(n->host) + 1);
+        out->map = seen_crc32c(out->map, &n->port, sizeof n->port);
+    }
     return SEEN_OK;
 }
 

@@ -296,10 +296,98 @@ static void status_and_sentence_are_of_the_first_that_failed(void **state)
     test_tried(tried, "batches with failures");
 }
 
+/* ---- Nodes -------------------------------------------------------------- */
+
+static void ask_who(seen_redis *c, const char *expected)
+{
+    const char *argv[] = {"WHO", "k"};
+    size_t len[2];
+    seen_error error = {0};
+    struct seen_command k = command(argv, len, 2);
+    set_owner(expected);
+    seen_status status = seen_redis_run(c, &k, 1, &error);
+    if (status != SEEN_OK) print_message("%s: %s\n", expected, error.text);
+    assert_int_equal(status, SEEN_OK);
+    assert_string_equal(seen_reply_status(k.reply), expected);
+    seen_redis_done(&k, 1);
+}
+
+/* Also connections to nodes that are gone are: one to the node that was named, one
+ * to the owner, and perhaps one to who has just been it. */
+static void nodes_that_are_gone_are_forgotten(void **state)
+{
+    (void)state;
+    const unsigned changes = 3 * SEEN_REDIS_PRIMARIES;
+    set_owner("127.0.0.1");
+    seen_redis *c = connected(5000);
+    for (unsigned i = 0; i < changes; i++) {
+        char address[INET_ADDRSTRLEN];
+        snprintf(address, sizeof address, "127.1.%u.%u", i / 200, 1 + i % 200);
+        ask_who(c, address);
+    }
+    pthread_mutex_lock(&server.lock);
+    unsigned open = server.open;
+    pthread_mutex_unlock(&server.lock);
+    assert_true(open <= 4);
+    seen_redis_close(c);
+    test_tried(changes, "changes of addresses");
+}
+
+/* A node that takes over a slot is in no map yet. */
+static void who_is_sent_somewhere_gets_there(void **state)
+{
+    (void)state;
+    const char *ask[] = {"ASK", "k"}, *who[] = {"WHO", "k"};
+    size_t len[2][2];
+    seen_error error = {0};
+    set_owner("127.0.0.1");
+    seen_redis *c = connected(5000);
+    set_owner("127.2.2.2"); /* so that the map is asked for in between */
+    struct seen_command k[] = {command(ask, len[0], 2),
+                               command(who, len[1], 2)};
+    assert_int_equal(seen_redis_run(c, k, 2, &error), SEEN_OK);
+    assert_string_equal(seen_reply_status(k[0].reply), "OK");
+    assert_string_equal(seen_reply_status(k[1].reply), "127.2.2.2");
+    seen_redis_done(k, 2);
+    seen_redis_close(c);
+}
+
+/* Whoever walks from node to node must notice. */
+static void another_address_is_another_map(void **state)
+{
+    (void)state;
+    struct seen_primaries before, after;
+    seen_error error = {0};
+    set_owner("127.3.3.3");
+    seen_redis *c = connected(100);
+    assert_int_equal(seen_redis_primaries(c, &before, &error), SEEN_OK);
+    assert_int_equal(before.n, 1);
+    assert_int_equal(seen_redis_primaries(c, &after, &error), SEEN_OK);
+    assert_int_equal(after.map, before.map);
+    set_owner("127.4.4.4");
+    assert_int_equal(seen_redis_primaries(c, &after, &error), SEEN_OK);
+    assert_int_not_equal(after.map, before.map);
+
+    const char *argv[] = {"SAY", "k", ":1"};
+    size_t len[3];
+    struct seen_command k = command(argv, len, 3);
+    k.primary = after.at[0];
+    assert_int_equal(seen_redis_run(c, &k, 1, &error), SEEN_OK);
+    seen_redis_done(&k, 1);
+    set_owner("127.0.0.1"); /* and so the other is gone */
+    assert_int_equal(seen_redis_primaries(c, &before, &error), SEEN_OK);
+    assert_int_equal(seen_redis_run(c, &k, 1, &error), SEEN_BUSY);
+    assert_non_null(strstr(error.text, "left the cluster"));
+    seen_redis_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_and_sentence_are_of_the_first_that_failed),
+        cmocka_unit_test(nodes_that_are_gone_are_forgotten),
+        cmocka_unit_test(who_is_sent_somewhere_gets_there),
+        cmocka_unit_test(another_address_is_another_map),
     };
     test_announce("test_client");
     return cmocka_run_group_tests_name("client", tests, start, stop);
