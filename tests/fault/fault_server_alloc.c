@@ -1,7 +1,7 @@
 /*
  * fault_server_alloc.c - every allocation of a store on a server fails, once and
  * from then on. Argument: the port of a server with our module
- * (tests/server/test_memory.py starts both).
+ * (tests/server/with_server.py starts both).
  *
  * The script opens a store, changes it and asks. After a failure: a status, nothing
  * leaked; whatever was acknowledged another client finds on the server, and no call
