@@ -197,10 +197,10 @@ static void run_ours(const struct work *w, unsigned thread, uint64_t first)
         batch[i] = (seen_key){text[i], (size_t)len};
     }
     seen_error error;
+    const seen_keys some = seen_keys_of(batch, w->depth);
     seen_status s =
-        w->adds ? seen_remote_add_many(w->remote, batch, w->depth, NULL, &error)
-                : seen_remote_maybe_many(w->remote, batch, w->depth, answers,
-                                         &error);
+        w->adds ? seen_remote_add_many(w->remote, some, NULL, &error)
+                : seen_remote_maybe_many(w->remote, some, answers, &error);
     if (s != SEEN_OK) bench_die("%s", error.text);
     for (size_t i = 0; !w->adds && i < w->depth; i++)
         if (!answers[i]) bench_die("a key that is there was not found");

@@ -391,7 +391,8 @@ seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
                        bool *answers)
 {
     if (t->remote)
-        return seen_remote_maybe_many(t->remote, keys, n, answers, &t->error);
+        return seen_remote_maybe_many(t->remote, seen_keys_of(keys, n), answers,
+                                      &t->error);
     seen_maybe_many(t->filter, seen_keys_of(keys, n), answers);
     return SEEN_OK;
 }
@@ -399,8 +400,8 @@ seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
 static seen_status add_to_remote(struct target *t, const seen_key *keys,
                                  size_t n, bool *before, size_t *done)
 {
-    seen_status status =
-        seen_remote_add_many(t->remote, keys, n, before, &t->error);
+    seen_status status = seen_remote_add_many(t->remote, seen_keys_of(keys, n),
+                                              before, &t->error);
     *done = status == SEEN_OK ? n : 0;
     for (size_t i = 0; i < *done; i++)
         before[i] = !before[i];
@@ -423,7 +424,8 @@ seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
                                bool *removed)
 {
     if (t->remote)
-        return seen_remote_remove_many(t->remote, keys, n, removed, &t->error);
+        return seen_remote_remove_many(t->remote, seen_keys_of(keys, n),
+                                       removed, &t->error);
     if (t->store) return seen_file_remove_many(t->store, keys, n, removed);
     for (size_t i = 0; i < n; i++) {
         seen_status status = seen_remove(t->loaded, keys[i].data, keys[i].len);

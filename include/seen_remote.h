@@ -71,19 +71,18 @@ SEEN_API seen_status seen_remote_open(seen_remote **m, const char *url,
                                       seen_outcome *outcome, seen_error *error);
 SEEN_API void seen_remote_close(seen_remote *m);
 
-SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
-                                            const seen_key *keys, size_t n,
+/* Keys in any layout but hashes, which are SEEN_UNSUPPORTED. answers[i]: key i may
+ * be there; they mean nothing unless SEEN_OK. */
+SEEN_API seen_status seen_remote_maybe_many(seen_remote *m, seen_keys keys,
                                             bool *answers, seen_error *error);
 /* fresh[i] (may be NULL): key i was not there before. (Adds are repeated after a
  * lost connection, and the second time nothing is new.) */
-SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
-                                          size_t n, bool *fresh,
-                                          seen_error *error);
+SEEN_API seen_status seen_remote_add_many(seen_remote *m, seen_keys keys,
+                                          bool *fresh, seen_error *error);
 
 /* Numbers out of a bitmap again; removed[i] (may be NULL): it was there.
  * SEEN_UNSUPPORTED: a filter of another layout. */
-SEEN_API seen_status seen_remote_remove_many(seen_remote *m,
-                                             const seen_key *keys, size_t n,
+SEEN_API seen_status seen_remote_remove_many(seen_remote *m, seen_keys keys,
                                              bool *removed, seen_error *error);
 
 /* All of it expires ttl_ms from now, 1 or more; or leaves at once. known (may be

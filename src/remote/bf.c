@@ -12,24 +12,25 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "redis/decimal.h"
+#include "remote/batch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define AT_ONCE 512 /* items of one command */
+#define PIPELINE ((size_t)64 * SEEN_BATCH_KEYS) /* keys; 1.3 MB of commands */
 
 static const seen_allocator system_memory;
 
 /* A command with its arguments side by side: words first, then items. */
 struct call {
     struct seen_command k;
-    const char *argv[AT_ONCE + 8];
-    size_t len[AT_ONCE + 8];
+    const char *argv[SEEN_BATCH_KEYS + 8];
+    size_t len[SEEN_BATCH_KEYS + 8];
+    struct seen_batch_keys keys;
 };
 
 static void begin(struct call *c, const seen_remote *m, const char *name)
 {
-    *c = (struct call){0};
     c->argv[0] = name;
     c->len[0] = strlen(name);
     c->argv[1] = m->key;
@@ -89,11 +90,19 @@ static seen_status read_exists(const seen_remote *m,
     return there ? SEEN_OK : seen_remote_absent(m, error);
 }
 
-/* All items in commands of AT_ONCE, one pipeline, then EXISTS. */
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there, seen_error *error)
+/* How many of n keys are in the i-th command. */
+static size_t len_of(size_t n, size_t i)
 {
-    size_t calls = (n + AT_ONCE - 1) / AT_ONCE;
+    size_t left = n - i * SEEN_BATCH_KEYS;
+    return left < SEEN_BATCH_KEYS ? left : SEEN_BATCH_KEYS;
+}
+
+/* A pipeline: items in commands of SEEN_BATCH_KEYS, then EXISTS. */
+static seen_status send_some(seen_remote *m, bool adds, seen_keys keys,
+                             bool *there, seen_error *error)
+{
+    const size_t n = keys.n;
+    size_t calls = (n + SEEN_BATCH_KEYS - 1) / SEEN_BATCH_KEYS;
     uint64_t size = (calls + 1) * sizeof(struct call);
     uint64_t list = (calls + 1) * sizeof(struct seen_command);
     struct call *c = seen_alloc_zeroed(&system_memory, size);
@@ -104,8 +113,10 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
         begin(&c[i], m, adds ? "BF.INSERT" : "BF.MEXISTS");
         if (adds) add_word(&c[i], "NOCREATE");
         if (adds) add_word(&c[i], "ITEMS");
-        for (size_t at = i * AT_ONCE; at < n && at < (i + 1) * AT_ONCE; at++)
-            add(&c[i], keys[at].data, keys[at].len);
+        const size_t from = i * SEEN_BATCH_KEYS, some = len_of(n, i);
+        const seen_key *key = seen_batch_keys(&c[i].keys, keys, from, some);
+        for (size_t at = 0; at < some; at++)
+            add(&c[i], key[at].data, key[at].len);
         k[i] = c[i].k;
     }
     if (status == SEEN_OK) {
@@ -120,15 +131,24 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
     }
     status = seen_fail_as(error, status, &failed);
     for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
-        size_t from = i * AT_ONCE,
-               len = n - from < AT_ONCE ? n - from : AT_ONCE;
+        const size_t from = i * SEEN_BATCH_KEYS;
         c[i].k = k[i];
-        status = read_answers(m, &c[i], adds, len, there ? there + from : NULL,
-                              error);
+        status = read_answers(m, &c[i], adds, len_of(n, i),
+                              there ? there + from : NULL, error);
     }
     if (k) seen_redis_done(k, calls + 1);
     seen_release(&system_memory, k, list);
     seen_release(&system_memory, c, size);
+    return status;
+}
+
+static seen_status send(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error)
+{
+    seen_status status = SEEN_OK;
+    for (size_t at = 0; status == SEEN_OK && at < keys.n; at += PIPELINE)
+        status = send_some(m, adds, seen_keys_slice(keys, at, PIPELINE),
+                           there ? there + at : NULL, error);
     return status;
 }
 

@@ -12,14 +12,14 @@
 #include "remote/remote.h"
 
 #include "base/error.h"
+#include "base/keys.h"
 #include "hash/murmur3.h"
 #include "remote/batch.h"
 
 #include <math.h>
 #include <string.h>
 
-#define K       14
-#define AT_ONCE 512 /* keys of one pipeline */
+#define K 14
 
 /* ---- Keys --------------------------------------------------------------- */
 
@@ -62,19 +62,21 @@ static seen_status run_batch(seen_remote *m, struct seen_batch *b, bool adds,
     return status;
 }
 
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there, seen_error *error)
+static seen_status send(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error)
 {
-    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t most = keys.n < SEEN_BATCH_KEYS ? keys.n : SEEN_BATCH_KEYS;
+    struct seen_batch_keys some;
     const size_t room = SEEN_WIRE_COMMAND + 2 * SEEN_WIRE_WORD +
                         strlen("BITFIELD_RO") + strlen(m->key) +
                         K * SEEN_WIRE_BIT;
     struct seen_batch b;
     seen_status status = seen_batch_new(&b, most, room) ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
-        status =
-            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
-                      there ? there + at : NULL, error);
+    for (size_t at = 0; status == SEEN_OK && at < keys.n; at += most) {
+        const size_t n = keys.n - at < most ? keys.n - at : most;
+        status = run_batch(m, &b, adds, seen_batch_keys(&some, keys, at, n), n,
+                           there ? there + at : NULL, error);
+    }
     seen_batch_free(&b);
     return status;
 }

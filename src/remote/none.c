@@ -24,24 +24,24 @@ void seen_remote_close(seen_remote *m)
     (void)m;
 }
 
-seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
-                                   size_t n, bool *answers, seen_error *error)
+seen_status seen_remote_maybe_many(seen_remote *m, seen_keys keys,
+                                   bool *answers, seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)answers;
+    (void)m, (void)keys, (void)answers;
     return refuse(error);
 }
 
-seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
-                                 bool *fresh, seen_error *error)
+seen_status seen_remote_add_many(seen_remote *m, seen_keys keys, bool *fresh,
+                                 seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)fresh;
+    (void)m, (void)keys, (void)fresh;
     return refuse(error);
 }
 
-seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
-                                    size_t n, bool *removed, seen_error *error)
+seen_status seen_remote_remove_many(seen_remote *m, seen_keys keys,
+                                    bool *removed, seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)removed;
+    (void)m, (void)keys, (void)removed;
     return refuse(error);
 }
 

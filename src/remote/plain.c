@@ -31,6 +31,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "bits/line.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
@@ -45,7 +46,6 @@
 #define LINE       64 /* bytes */
 #define PART_LINES ((uint64_t)1 << 19)
 #define TRAILER    8
-#define AT_ONCE    512 /* keys of one pipeline */
 #define MOST_LINES ((uint64_t)1 << 36)
 #define WORDS      3 /* log2 of a line's eight */
 
@@ -484,17 +484,19 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
     return status;
 }
 
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there, seen_error *error)
+static seen_status send(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error)
 {
-    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t most = keys.n < SEEN_BATCH_KEYS ? keys.n : SEEN_BATCH_KEYS;
+    struct seen_batch_keys some;
     struct batch b;
     seen_status status =
         make_room(&b, m->own, most, adds) ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
-        status =
-            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
-                      there ? there + at : NULL, error);
+    for (size_t at = 0; status == SEEN_OK && at < keys.n; at += most) {
+        const size_t n = keys.n - at < most ? keys.n - at : most;
+        status = run_batch(m, &b, adds, seen_batch_keys(&some, keys, at, n), n,
+                           there ? there + at : NULL, error);
+    }
     free_room(&b);
     return status;
 }

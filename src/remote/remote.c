@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "store/outcome.h"
 
 #include <assert.h>
@@ -222,7 +223,6 @@ seen_status seen_remote_absent(const seen_remote *m, seen_error *error)
 
 /* ---- Keys --------------------------------------------------------------- */
 
-/* The handle is there, and n of what is asked about. */
 static seen_status check(const seen_remote *m, bool there, const char *field,
                          seen_error *error)
 {
@@ -232,38 +232,56 @@ static seen_status check(const seen_remote *m, bool there, const char *field,
                      m ? field : "m");
 }
 
-seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
-                                   size_t n, bool *answers, seen_error *error)
+static seen_status check_keys(const seen_remote *m, seen_keys keys,
+                              seen_error *error)
 {
-    seen_status status = check(m, keys || !n, "keys", error);
-    if (status == SEEN_OK) status = check(m, answers || !n, "answers", error);
-    if (status == SEEN_OK && n)
-        status = m->ops->send(m, false, keys, n, answers, error);
+    seen_status status = check(m, true, NULL, error);
+    if (status != SEEN_OK) return status;
+    if (seen_keys_check(keys) != SEEN_OK)
+        return seen_fail(error, SEEN_INVALID, "keys",
+                         "keys: expected a layout of seen_keys, with a stride "
+                         "above 0, offsets that do not run backwards or beyond "
+                         "len, and no NULL where there are bytes");
+    if (seen_keys_are_hashes(keys))
+        return seen_fail(error, SEEN_UNSUPPORTED, "keys",
+                         "keys are hashes: a filter on a server takes the keys "
+                         "themselves");
+    return SEEN_OK;
+}
+
+seen_status seen_remote_maybe_many(seen_remote *m, seen_keys keys,
+                                   bool *answers, seen_error *error)
+{
+    seen_status status = check_keys(m, keys, error);
+    if (status == SEEN_OK)
+        status = check(m, answers || !keys.n, "answers", error);
+    if (status == SEEN_OK && keys.n)
+        status = m->ops->send(m, false, keys, answers, error);
     return seen_error_end(error, status);
 }
 
-seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
-                                 bool *fresh, seen_error *error)
+seen_status seen_remote_add_many(seen_remote *m, seen_keys keys, bool *fresh,
+                                 seen_error *error)
 {
-    seen_status status = check(m, keys || !n, "keys", error);
-    if (status == SEEN_OK && n)
-        status = m->ops->send(m, true, keys, n, fresh, error);
-    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
+    seen_status status = check_keys(m, keys, error);
+    if (status == SEEN_OK && keys.n)
+        status = m->ops->send(m, true, keys, fresh, error);
+    for (size_t i = 0; status == SEEN_OK && fresh && i < keys.n; i++)
         fresh[i] = !fresh[i];
     return seen_error_end(error, status);
 }
 
-seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
-                                    size_t n, bool *removed, seen_error *error)
+seen_status seen_remote_remove_many(seen_remote *m, seen_keys keys,
+                                    bool *removed, seen_error *error)
 {
-    seen_status status = check(m, keys || !n, "keys", error);
+    seen_status status = check_keys(m, keys, error);
     if (status == SEEN_OK && !m->ops->remove)
         status = seen_fail(error, SEEN_UNSUPPORTED, "m",
                            "%s: keys cannot be removed one by one, except "
                            "from redis+bitmap://",
                            m->ops->scheme);
-    if (status == SEEN_OK && n)
-        status = m->ops->remove(m, keys, n, removed, error);
+    if (status == SEEN_OK && keys.n)
+        status = m->ops->remove(m, keys, removed, error);
     return seen_error_end(error, status);
 }
 

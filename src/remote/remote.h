@@ -19,7 +19,7 @@ struct seen_remote {
     void *own;     /* of the kind */
 };
 
-/* Arguments have been checked, n is at least 1. */
+/* Arguments have been checked: there is a key, and keys have bytes. */
 struct seen_remote_ops {
     const char *scheme; /* of URLs */
     bool key_in_path;   /* scheme://host/NAME */
@@ -31,11 +31,11 @@ struct seen_remote_ops {
                         seen_outcome *outcome, seen_error *error);
     /* Ask for keys, or add them. there[i] (may be NULL): key i may be there, or
      * was before. */
-    seen_status (*send)(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there, seen_error *error);
+    seen_status (*send)(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error);
     /* Take keys out; NULL: that cannot be done. there[i]: as above. */
-    seen_status (*remove)(seen_remote *m, const seen_key *keys, size_t n,
-                          bool *there, seen_error *error);
+    seen_status (*remove)(seen_remote *m, seen_keys keys, bool *there,
+                          seen_error *error);
     seen_status (*info)(seen_remote *m, seen_remote_info *info,
                         seen_error *error);
     /* The i-th key on the server; NULL: the one that is named. */

@@ -172,8 +172,9 @@ static void assert_added(void)
     bool there[ITEMS] = {false};
     assert_int_equal(seen_remote_open(&m, run.where, &spec, &outcome, &error),
                      SEEN_OK);
-    assert_int_equal(seen_remote_maybe_many(m, run.item, ITEMS, there, &error),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_remote_maybe_many(m, seen_keys_of(run.item, ITEMS), there, &error),
+        SEEN_OK);
     for (size_t i = 0; i < ITEMS; i++)
         assert_true(there[i]);
     seen_remote_close(m);
@@ -192,12 +193,14 @@ static void filter_script(void)
     leave();
     if (went_wrong(status)) return;
     enter();
-    status = seen_remote_add_many(m, run.item, ITEMS, fresh, &error);
+    status =
+        seen_remote_add_many(m, seen_keys_of(run.item, ITEMS), fresh, &error);
     leave();
     bool added = !went_wrong(status);
     if (added) assert_added();
     enter();
-    status = seen_remote_maybe_many(m, run.item, ITEMS, there, &error);
+    status =
+        seen_remote_maybe_many(m, seen_keys_of(run.item, ITEMS), there, &error);
     leave();
     for (size_t i = 0; !went_wrong(status) && added && i < ITEMS; i++)
         assert_true(there[i]);

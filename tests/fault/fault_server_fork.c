@@ -21,7 +21,6 @@
 
 static int port;
 static const uint64_t number = 7;
-static const seen_key key = {&number, sizeof number};
 static const seen_spec spec = {.items = 1000, .fpp = 0.001};
 
 static const struct {
@@ -69,10 +68,13 @@ static void in_the_child(seen_remote *m, bool is_bitmap)
     bool answer = false;
     seen_remote_info info = {0};
     alarm(60); /* a deadlock is a failure */
-    REFUSED(seen_remote_maybe_many(m, &key, 1, &answer, &error));
-    REFUSED(seen_remote_add_many(m, &key, 1, &answer, &error));
+    REFUSED(
+        seen_remote_maybe_many(m, seen_keys_u64(&number, 1), &answer, &error));
+    REFUSED(
+        seen_remote_add_many(m, seen_keys_u64(&number, 1), &answer, &error));
     if (is_bitmap)
-        REFUSED(seen_remote_remove_many(m, &key, 1, &answer, &error));
+        REFUSED(seen_remote_remove_many(m, seen_keys_u64(&number, 1), &answer,
+                                        &error));
     REFUSED(seen_remote_expire(m, 1000, &answer, &error));
     REFUSED(seen_remote_delete(m, &answer, &error));
     REFUSED(seen_remote_info_of(m, &info, &error));
@@ -96,8 +98,9 @@ static void a_child_leaves_the_connection_alone(void **state)
                  port, filters[i].rest);
         assert_int_equal(seen_remote_open(&m, url, &spec, NULL, &error),
                          SEEN_OK);
-        assert_int_equal(seen_remote_add_many(m, &key, 1, NULL, &error),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_remote_add_many(m, seen_keys_u64(&number, 1), NULL, &error),
+            SEEN_OK);
         unsigned long before = connections(control);
         fflush(NULL);
         pid_t child = fork();
@@ -105,7 +108,8 @@ static void a_child_leaves_the_connection_alone(void **state)
         if (child == 0) in_the_child(m, strstr(url, "bitmap"));
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
-        assert_int_equal(seen_remote_maybe_many(m, &key, 1, &answer, &error),
+        assert_int_equal(seen_remote_maybe_many(m, seen_keys_u64(&number, 1),
+                                                &answer, &error),
                          SEEN_OK);
         assert_true(answer);
         assert_int_equal(connections(control), before);

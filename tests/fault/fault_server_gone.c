@@ -156,11 +156,12 @@ static seen_status use_filter(const char *where, struct server *s)
         return status;
     }
     if (s) wait_for_cut(s);
-    status = seen_remote_add_many(m, &key, 1, NULL, &error);
+    status = seen_remote_add_many(m, seen_keys_of(&key, 1), NULL, &error);
     assert_int_equal(error.status, status);
     assert_string_not_equal(error.text, "");
-    assert_int_equal(seen_remote_maybe_many(m, &key, 1, &there, &error),
-                     status);
+    assert_int_equal(
+        seen_remote_maybe_many(m, seen_keys_of(&key, 1), &there, &error),
+        status);
     assert_int_equal(error.status, status);
     assert_string_not_equal(error.text, "");
     seen_remote_close(m);

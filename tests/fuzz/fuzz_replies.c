@@ -98,16 +98,17 @@ static void use_filter(const char *url, unsigned call, const seen_key *k,
     if (!m) return;
     switch (call >> 1 & 3) {
     case 0:
-        status = seen_remote_maybe_many(m, k, n, answers, &error);
+        status = seen_remote_maybe_many(m, seen_keys_of(k, n), answers, &error);
         break;
     case 1:
-        status = seen_remote_add_many(m, k, n, answers, &error);
+        status = seen_remote_add_many(m, seen_keys_of(k, n), answers, &error);
         break;
     case 2:
         status = seen_remote_info_of(m, &info, &error);
         break;
     case 3:
-        status = seen_remote_remove_many(m, k, n, answers, &error);
+        status =
+            seen_remote_remove_many(m, seen_keys_of(k, n), answers, &error);
         if (status == SEEN_UNSUPPORTED)
             status = seen_remote_delete(m, answers, &error);
         break;
