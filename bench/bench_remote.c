@@ -326,7 +326,7 @@ static void rows(seen_remote *gozero, seen_remote *plain, size_t depth)
 
 static void size_row(seen_remote *plain)
 {
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     seen_error error;
     if (seen_remote_info_of(plain, &info, &error) != SEEN_OK)
         bench_die("%s", error.text);

@@ -86,7 +86,7 @@ bool delete_remote(struct target *t)
 void print_remote(struct target *t, struct json *j)
 {
     char a[UNIT_TEXT];
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     read_remote(t);
     must(t, seen_remote_info_of(t->remote, &info, &t->error));
     if (j) {

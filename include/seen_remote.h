@@ -93,13 +93,13 @@ SEEN_API seen_status seen_remote_delete(seen_remote *m, bool *known,
                                         seen_error *error);
 
 typedef struct seen_remote_info {
+    size_t size;        /* sizeof (seen_remote_info), set by you */
     const char *layout; /* "bf", "plain", "gozero", "bitmap" */
     uint64_t capacity;  /* keys it was made for; bitmap: its bound */
     uint64_t items;     /* keys in it; plain: estimated */
     double fpp;         /* promised up to the capacity; 0: not told */
     uint64_t bytes;
     uint64_t parts; /* layers of a BF key, strings of the others */
-    uint64_t reserved[8];
 } seen_remote_info;
 
 SEEN_API seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info,

@@ -23,7 +23,7 @@
 #define TIMEOUT_MS   5000
 #define PATIENCE_MS  10000
 #define PAUSE_MS     20 /* before trying again; longer each time */
-#define PAUSE_MOST   200
+#define PAUSE_MAX    200
 #define REDIRECTIONS 5 /* rounds without a pause; then nodes disagree */
 #define NO_NODE      UINT16_MAX
 #define SHORT        6 /* bytes of a password that may be a part of a word */
@@ -637,7 +637,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         if (!any_pending(k, n) || seen_receive_clock() >= until) break;
         if (later || (c->moved && rounds > REDIRECTIONS)) {
             rest(pause);
-            pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
+            pause = 2 * pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX;
         }
         if (c->map_is_old) (void)renew_map(c, until);
     }
@@ -697,7 +697,7 @@ uint64_t seen_redis_patience(struct seen_url *url)
 bool seen_redis_rest(uint64_t until)
 {
     if (seen_receive_clock() >= until) return false;
-    rest(PAUSE_MOST);
+    rest(PAUSE_MAX);
     return true;
 }
 

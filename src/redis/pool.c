@@ -54,10 +54,10 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
                          "expected 0 to 9999",
                          p->url.path);
     p->db = (uint32_t)db;
-    struct seen_pool_link *link;
-    status = seen_pool_take(p, &link, error);
+    struct seen_connection *connection;
+    status = seen_pool_take(p, &connection, error);
     if (status != SEEN_OK) return status;
-    seen_pool_return(p, link);
+    seen_pool_return(p, connection);
     (void)seen_url_param(&p->url, "timeout");
     (void)seen_url_param(&p->url, "patience");
     return SEEN_OK;
@@ -66,28 +66,28 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
 void seen_pool_close(struct seen_pool *p)
 {
     while (p->idle) {
-        struct seen_pool_link *link = p->idle;
-        p->idle = link->next;
-        seen_redis_close(link->client);
-        seen_release(&system_memory, link, sizeof *link);
+        struct seen_connection *connection = p->idle;
+        p->idle = connection->next;
+        seen_redis_close(connection->client);
+        seen_release(&system_memory, connection, sizeof *connection);
     }
     if (!seen_home_left(&p->home)) pthread_mutex_destroy(&p->lock);
 }
 
 /* NULL: none is idle. */
-static struct seen_pool_link *take_idle(struct seen_pool *p, bool *reached)
+static struct seen_connection *take_idle(struct seen_pool *p, bool *reached)
 {
     pthread_mutex_lock(&p->lock);
-    struct seen_pool_link *link = p->idle;
-    if (link) p->idle = link->next;
+    struct seen_connection *connection = p->idle;
+    if (connection) p->idle = connection->next;
     *reached = p->reached;
     pthread_mutex_unlock(&p->lock);
-    return link;
+    return connection;
 }
 
 /* A server that was there and restarts is waited for, as it is by commands on a
  * connection that broke; meanwhile somebody may give one back. */
-seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
+seen_status seen_pool_take(struct seen_pool *p, struct seen_connection **out,
                            seen_error *error)
 {
     bool reached;
@@ -95,16 +95,16 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
         return seen_fail(error, SEEN_INVALID, NULL, "%s", p->home.sentence);
     *out = take_idle(p, &reached);
     if (*out) return SEEN_OK;
-    struct seen_pool_link *link =
-        seen_alloc_zeroed(&system_memory, sizeof *link);
-    if (!link) return SEEN_NOMEM;
+    struct seen_connection *connection =
+        seen_alloc_zeroed(&system_memory, sizeof *connection);
+    if (!connection) return SEEN_NOMEM;
     struct seen_url url = p->url; /* each thread notes what it used */
     uint64_t until = seen_redis_patience(&url);
     seen_error last; /* of what was tried */
     seen_status status;
     do {
         seen_error_begin(&last);
-        status = seen_redis_open(&link->client, &url, p->db, &last);
+        status = seen_redis_open(&connection->client, &url, p->db, &last);
         if (status != SEEN_IO || !reached || !seen_redis_rest(until)) break;
         *out = take_idle(p, &reached);
     } while (!*out);
@@ -112,18 +112,18 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **out,
         pthread_mutex_lock(&p->lock);
         p->reached = true;
         pthread_mutex_unlock(&p->lock);
-        *out = link;
+        *out = connection;
     } else {
-        seen_release(&system_memory, link, sizeof *link);
+        seen_release(&system_memory, connection, sizeof *connection);
     }
     return *out ? SEEN_OK : seen_fail_as(error, status, &last);
 }
 
-void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link)
+void seen_pool_return(struct seen_pool *p, struct seen_connection *connection)
 {
     pthread_mutex_lock(&p->lock);
-    link->next = p->idle;
-    p->idle = link;
+    connection->next = p->idle;
+    p->idle = connection;
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -142,15 +142,15 @@ seen_status seen_pool_strange(const char *command,
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *k, size_t n,
                           seen_error *error)
 {
-    struct seen_pool_link *link;
-    seen_status status = seen_pool_take(p, &link, error);
+    struct seen_connection *connection;
+    seen_status status = seen_pool_take(p, &connection, error);
     for (size_t i = 0; i < n; i++) {
         k[i].reply = NULL;
         k[i].status = status; /* of those that are not sent */
     }
     if (status != SEEN_OK) return status;
-    status = seen_redis_run(link->client, k, n, error);
-    seen_pool_return(p, link);
+    status = seen_redis_run(connection->client, k, n, error);
+    seen_pool_return(p, connection);
     return status;
 }
 

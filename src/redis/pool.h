@@ -13,8 +13,8 @@
 
 #define SEEN_DIGEST 41 /* of a script, in hex, and a NUL */
 
-struct seen_pool_link {
-    struct seen_pool_link *next;
+struct seen_connection {
+    struct seen_connection *next;
     seen_redis *client;
 };
 
@@ -24,7 +24,7 @@ struct seen_pool {
     struct seen_url url;
     uint32_t db;
     pthread_mutex_t lock;
-    struct seen_pool_link *idle;
+    struct seen_connection *idle;
     bool reached; /* a connection was made once: later ones are waited for */
 };
 
@@ -38,9 +38,10 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
 void seen_pool_close(struct seen_pool *p);
 
 /* SEEN_INVALID: in another process. */
-seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **link,
+seen_status seen_pool_take(struct seen_pool *p,
+                           struct seen_connection **connection,
                            seen_error *error);
-void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);
+void seen_pool_return(struct seen_pool *p, struct seen_connection *connection);
 
 /* seen_redis_run() on one of them. */
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,

@@ -46,7 +46,7 @@
 #define LINE       64 /* bytes */
 #define PART_LINES ((uint64_t)1 << 19)
 #define TRAILER    8
-#define MOST_LINES ((uint64_t)1 << 36)
+#define LINES_MAX  ((uint64_t)1 << 36)
 #define WORDS      3 /* log2 of a line's eight */
 
 static const seen_allocator system_memory;
@@ -105,7 +105,7 @@ static seen_status understand(const char *text, struct plain *p)
     p->tag = tag;
     describe(p, again, sizeof again); /* as we would have written it */
     bool good = strcmp(text, again) == 0 && p->lines >= p->probes &&
-                p->lines <= MOST_LINES && p->probes >= 1 && p->probes <= 2;
+                p->lines <= LINES_MAX && p->probes >= 1 && p->probes <= 2;
     return good ? SEEN_OK : SEEN_CORRUPT;
 }
 
@@ -167,7 +167,7 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
     p->probes = blocked.lines;
     p->items = spec->items;
     p->fpp = spec->fpp;
-    if (p->probes > 2 || p->lines > MOST_LINES)
+    if (p->probes > 2 || p->lines > LINES_MAX)
         return seen_fail(error, SEEN_UNSUPPORTED, "fpp",
                          "fpp %g: takes more than two lines a key, expected a "
                          "higher rate",

@@ -4,14 +4,15 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/out.h"
 #include "store/outcome.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_BITS ((uint64_t)1 << 32) /* of a string: 512 MB */
-#define TTL_MAX   ((uint64_t)1 << 48) /* milliseconds: 8,900 years */
+#define BITS_MAX ((uint64_t)1 << 32) /* of a string: 512 MB */
+#define TTL_MAX  ((uint64_t)1 << 48) /* milliseconds: 8,900 years */
 
 static const seen_allocator system_memory;
 
@@ -50,9 +51,9 @@ static seen_status find_bits(seen_remote *m, const seen_spec *create,
 {
     if (!m->ops->bits) return SEEN_OK;
     seen_status status =
-        seen_url_number(&m->pool.url, "bits", MOST_BITS,
+        seen_url_number(&m->pool.url, "bits", BITS_MAX,
                         create ? create->bits : 0, &m->bits, error);
-    if (status == SEEN_OK && (m->bits == 0 || m->bits > MOST_BITS))
+    if (status == SEEN_OK && (m->bits == 0 || m->bits > BITS_MAX))
         status = seen_fail(error, SEEN_INVALID, "bits",
                            "URL: expected bits=M, %s", m->ops->bits);
     return status;
@@ -351,8 +352,13 @@ seen_status seen_remote_delete(seen_remote *m, bool *known, seen_error *error)
 seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info,
                                 seen_error *error)
 {
+    seen_remote_info found = {0};
     seen_status status = check(m, info, "info", error);
-    if (status == SEEN_OK) *info = (seen_remote_info){0};
-    if (status == SEEN_OK) status = m->ops->info(m, info, error);
+    if (status == SEEN_OK && !seen_out_ok(&info->size))
+        status = seen_fail(error, SEEN_INVALID, "info.size",
+                           "info.size %zu: expected sizeof (seen_remote_info)",
+                           info->size);
+    if (status == SEEN_OK) status = m->ops->info(m, &found, error);
+    if (status == SEEN_OK) status = seen_out(&info->size, &found, sizeof found);
     return seen_error_end(error, status);
 }

@@ -55,7 +55,7 @@
 #define FILTERS      5 /* of a user, at most */
 #define NAME_LEAST   2 /* bytes; the services refuse less */
 #define PLACE        3 /* bytes of a position */
-#define MOST_LETTERS 65536
+#define LETTERS_MAX  65536
 #define ITEMS        1000
 #define FPP          0.001
 #define TTL          432000 /* seconds: five days */
@@ -647,7 +647,7 @@ static seen_status read_url(struct list *m, seen_error *error)
         return seen_fail(error, SEEN_INVALID, "url", "URL: %s", problem);
     status = seen_plan_for(&m->spec, &plan);
     if (status != SEEN_OK) return status;
-    if (plan.bits / 6 >= MOST_LETTERS)
+    if (plan.bits / 6 >= LETTERS_MAX)
         return seen_fail(error, SEEN_UNSUPPORTED, "url",
                          "URL: n=%llu and p=%g take %llu bits, which is too "
                          "much for a list",

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 
 #define ENVELOPE     48 /* before the record of SEEN.EXPORT */
-#define WIDTH_MOST   65536
+#define WIDTH_MAX    65536
 #define TYPE_OF_USER "seen-xp-1"
 
 struct module {
@@ -41,7 +41,7 @@ struct module {
 /* The width that all items have, 0: they differ. */
 static size_t common_width(const seen_key *items, size_t n)
 {
-    if (n == 0 || items[0].len > WIDTH_MOST) return 0;
+    if (n == 0 || items[0].len > WIDTH_MAX) return 0;
     for (size_t i = 1; i < n; i++)
         if (items[i].len != items[0].len) return 0;
     return items[0].len;

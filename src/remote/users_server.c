@@ -109,7 +109,7 @@ struct walk {
     void *ctx;
     bool stopped;
     seen_error *error;
-    char pattern[2 * SEEN_PREFIX_MOST + 2];
+    char pattern[2 * SEEN_PREFIX_MAX + 2];
 };
 
 /* The users in a page of keys. One without a name is nobody's. */
@@ -232,12 +232,12 @@ seen_status seen_server_each(struct seen_server *m,
                      .each = each,
                      .ctx = ctx,
                      .error = error};
-    struct seen_pool_link *link;
+    struct seen_connection *connection;
     quote(m->prefix, k.pattern);
-    seen_status status = seen_pool_take(&m->pool, &link, error);
+    seen_status status = seen_pool_take(&m->pool, &connection, error);
     if (status != SEEN_OK) return status;
-    status = walk_all(&k, link->client);
-    seen_pool_return(&m->pool, link);
+    status = walk_all(&k, connection->client);
+    seen_pool_return(&m->pool, connection);
     return status;
 }
 

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "redis/pool.h"
 
-#define SEEN_PREFIX_MOST 256
+#define SEEN_PREFIX_MAX 256
 
 seen_users_opener seen_remote_users_redis, seen_remote_users_list;
 
 struct seen_server {
     struct seen_users head;
     struct seen_pool pool;
-    char prefix[SEEN_PREFIX_MOST];
+    char prefix[SEEN_PREFIX_MAX];
 };
 
 /* Connects. prefix=P counts as used; `standard` if it is not given. */

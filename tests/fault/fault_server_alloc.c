@@ -186,7 +186,7 @@ static void filter_script(void)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     bool fresh[ITEMS], there[ITEMS];
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     enter();
     seen_status status =
         seen_remote_open(&m, run.where, &spec, &outcome, &error);

@@ -66,7 +66,7 @@ static void in_the_child(seen_remote *m, bool is_bitmap)
 {
     seen_error error;
     bool answer = false;
-    seen_remote_info info = {0};
+    seen_remote_info info = {.size = sizeof info};
     alarm(60); /* a deadlock is a failure */
     REFUSED(
         seen_remote_maybe_many(m, seen_keys_u64(&number, 1), &answer, &error));

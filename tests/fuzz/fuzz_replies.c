@@ -90,7 +90,7 @@ static void use_filter(const char *url, unsigned call, const seen_key *k,
     seen_remote *m = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     bool answers[3];
     seen_status status =
         seen_remote_open(&m, url, call & 1 ? &spec : NULL, &outcome, &error);
