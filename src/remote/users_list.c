@@ -563,15 +563,8 @@ static void read_entry(const struct seen_server *m,
     e->status = inspect((const struct list *)m, reply, &e->info);
 }
 
-static seen_status each(struct seen_users *u, uint64_t now,
-                        bool (*one)(void *ctx, const seen_users_entry *entry),
-                        void *ctx, seen_error *error)
-{
-    static const struct seen_server_view view = {
-        .type = "list", .put = put_range, .read = read_entry};
-    return seen_server_each((struct seen_server *)u, &view, now, one, ctx,
-                            error);
-}
+static const struct seen_server_reader reader = {
+    .type = "list", .put = put_range, .read = read_entry};
 
 static seen_status record(struct seen_users *u, seen_key user, void *buf,
                           size_t cap, size_t *len, seen_error *error)
@@ -581,45 +574,16 @@ static seen_status record(struct seen_users *u, seen_key user, void *buf,
                      "such a store has lists of filters and no records");
 }
 
-static seen_policy policy_of(const struct list *m)
-{
-    return (seen_policy){.items = (uint32_t)m->spec.items,
-                         .generations = FILTERS,
-                         .fpp = m->spec.fpp,
-                         .ttl = m->ttl * 1000};
-}
-
-static seen_status stats(struct seen_users *u, seen_users_stats *out,
-                         seen_error *error)
-{
-    (void)error;
-    *out = (seen_users_stats){.policy = policy_of((struct list *)u)};
-    return SEEN_OK;
-}
-
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status close_list(struct seen_users *u, seen_error *error)
-{
-    (void)error;
-    seen_server_close((struct seen_server *)u);
-    free(u);
-    return SEEN_OK;
-}
-
 static const struct seen_users_ops ops = {
-    .close = close_list,
+    SEEN_SERVER_OPS,
     .ask = ask,
     .change = change,
     .forget = forget,
     .forget_user = forget_user,
     .info_of = info_of,
     .record = record,
-    .each = each,
-    .sync = seen_server_sync,
-    .sweep = seen_server_sweep,
-    .backup = seen_server_backup,
-    .stats = stats,
 };
 
 static seen_status read_url(struct list *m, seen_error *error)
@@ -654,6 +618,10 @@ static seen_status read_url(struct list *m, seen_error *error)
                          (unsigned long long)m->spec.items, m->spec.fpp,
                          (unsigned long long)plan.bits);
     m->place = seen_place_of(plan.bits, plan.hashes, 0);
+    m->server.policy = (seen_policy){.items = (uint32_t)m->spec.items,
+                                     .generations = FILTERS,
+                                     .fpp = m->spec.fpp,
+                                     .ttl = m->ttl * 1000};
     return SEEN_OK;
 }
 
@@ -671,10 +639,10 @@ static seen_status check_options(const struct list *m,
                                  const seen_users_options *options,
                                  seen_error *error)
 {
-    const seen_policy is = policy_of(m), *p = options->policy;
+    const seen_policy is = m->server.policy, *p = options->policy;
     if (options->secret)
         return seen_fail(error, SEEN_INVALID, "options.secret",
-                         "options.secret: such lists have none");
+                         "options.secret: such lists have no secret");
     if (p && ((p->items && p->items != is.items) ||
               (p->generations && p->generations != is.generations) ||
               (p->fpp > 0 && p->fpp != is.fpp) || (p->ttl && p->ttl != is.ttl)))
@@ -692,17 +660,18 @@ seen_status seen_remote_users_list(struct seen_users **u, const char *where,
     struct list *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
+    m->server.reader = &reader;
     seen_status status = seen_server_open(&m->server, where, "", error);
     if (status == SEEN_OK) status = read_url(m, error);
     if (status == SEEN_OK) status = check_options(m, options, error);
     if (status == SEEN_OK) put_numbers(m);
-    const seen_policy policy = policy_of(m);
-    if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
+    if (status == SEEN_OK)
+        m->server.head.holds = seen_policy_holds(&m->server.policy);
     if (status == SEEN_OK && options->mode != SEEN_READ)
         status = seen_pool_script(&m->server.pool, script, m->digest, error);
     if (status == SEEN_OK)
         *u = &m->server.head;
     else
-        close_list(&m->server.head, NULL);
+        seen_server_close(&m->server.head, NULL);
     return status;
 }

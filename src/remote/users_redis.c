@@ -438,52 +438,21 @@ static void read_export(const struct seen_server *m,
     e->status = info_in(reply, now, &e->record, &e->info);
 }
 
-static seen_status each(struct seen_users *u, uint64_t now,
-                        bool (*one)(void *ctx, const seen_users_entry *entry),
-                        void *ctx, seen_error *error)
-{
-    static const struct seen_server_view view = {.type = TYPE_OF_USER,
+static const struct seen_server_reader reader = {.type = TYPE_OF_USER,
                                                  .put = put_export,
                                                  .gone = seen_reply_nil,
                                                  .read = read_export};
-    return seen_server_each((struct seen_server *)u, &view, now, one, ctx,
-                            error);
-}
-
-/* ---- The whole store ---------------------------------------------------- */
-
-static seen_status stats(struct seen_users *u, seen_users_stats *out,
-                         seen_error *error)
-{
-    (void)u, (void)error;
-    *out = (seen_users_stats){0};
-    return SEEN_OK;
-}
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status close_module(struct seen_users *u, seen_error *error)
-{
-    (void)error;
-    struct module *m = (struct module *)u;
-    seen_server_close(&m->server);
-    free(m);
-    return SEEN_OK;
-}
-
 static const struct seen_users_ops ops = {
-    .close = close_module,
+    SEEN_SERVER_OPS,
     .ask = ask,
     .change = change,
     .forget = forget,
     .forget_user = forget_user,
     .info_of = info_of,
     .record = copy_record,
-    .each = each,
-    .sync = seen_server_sync,
-    .sweep = seen_server_sweep,
-    .backup = seen_server_backup,
-    .stats = stats,
 };
 
 /* Does the server know the commands? */
@@ -515,6 +484,7 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
     struct module *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
+    m->server.reader = &reader;
     seen_status status = seen_server_open(&m->server, where, "seen:", error);
     if (status == SEEN_OK) status = seen_url_done(&m->server.pool.url, error);
     if (status == SEEN_OK && options->secret)
@@ -533,6 +503,6 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
     if (status == SEEN_OK)
         *u = &m->server.head;
     else
-        close_module(&m->server.head, NULL);
+        seen_server_close(&m->server.head, NULL);
     return status;
 }

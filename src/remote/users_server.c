@@ -25,9 +25,12 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
     return SEEN_OK;
 }
 
-void seen_server_close(struct seen_server *m)
+seen_status seen_server_close(struct seen_users *u, seen_error *error)
 {
-    seen_pool_close(&m->pool);
+    (void)error;
+    seen_pool_close(&((struct seen_server *)u)->pool);
+    free(u);
+    return SEEN_OK;
 }
 
 /* ---- Commands ----------------------------------------------------------- */
@@ -103,7 +106,6 @@ void seen_orders_done(struct seen_order *o, size_t n)
  */
 struct walk {
     struct seen_server *m;
-    const struct seen_server_view *view;
     uint64_t now;
     bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
@@ -140,7 +142,7 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
     seen_status status = o && user ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = read_names(k, keys, n, user);
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
-        if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
+        if (!k->m->reader->put(&o[i], m, user[i])) status = SEEN_NOMEM;
     if (status == SEEN_OK && n)
         (void)seen_orders_run(m, o, n, k->error); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
@@ -148,8 +150,8 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
         status = o[i].k.status;
         if (status != SEEN_OK) break;
         if (e.user.len == 0) continue;
-        if (k->view->gone && k->view->gone(o[i].k.reply)) continue;
-        k->view->read(m, o[i].k.reply, k->now, &e);
+        if (k->m->reader->gone && k->m->reader->gone(o[i].k.reply)) continue;
+        k->m->reader->read(m, o[i].k.reply, k->now, &e);
         k->stopped = !k->each(k->ctx, &e);
     }
     if (o) seen_orders_done(o, n);
@@ -194,7 +196,7 @@ static seen_status walk_primary(struct walk *k, seen_redis *client,
     while (status == SEEN_OK && !k->stopped &&
            (first || strcmp(cursor, "0") != 0)) {
         const char *argv[] = {"SCAN",  cursor,     "MATCH", k->pattern,
-                              "COUNT", SCAN_COUNT, "TYPE",  k->view->type};
+                              "COUNT", SCAN_COUNT, "TYPE",  k->m->reader->type};
         struct seen_command scan = {
             .argc = 8, .argv = argv, .primary = primary, .repeatable = first};
         status = seen_redis_run(client, &scan, 1, k->error);
@@ -220,18 +222,14 @@ static seen_status walk_all(struct walk *k, seen_redis *client)
     return status;
 }
 
-seen_status seen_server_each(struct seen_server *m,
-                             const struct seen_server_view *view, uint64_t now,
+seen_status seen_server_each(struct seen_users *u, uint64_t now,
                              bool (*each)(void *ctx,
                                           const seen_users_entry *entry),
                              void *ctx, seen_error *error)
 {
-    struct walk k = {.m = m,
-                     .view = view,
-                     .now = now,
-                     .each = each,
-                     .ctx = ctx,
-                     .error = error};
+    struct seen_server *m = (struct seen_server *)u;
+    struct walk k = {
+        .m = m, .now = now, .each = each, .ctx = ctx, .error = error};
     struct seen_connection *connection;
     quote(m->prefix, k.pattern);
     seen_status status = seen_pool_take(&m->pool, &connection, error);
@@ -263,4 +261,12 @@ seen_status seen_server_backup(struct seen_users *u, const char *dir,
     (void)u, (void)dir;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                      "the server makes its own backups: BGSAVE");
+}
+
+seen_status seen_server_stats(struct seen_users *u, seen_users_stats *stats,
+                              seen_error *error)
+{
+    (void)error;
+    *stats = (seen_users_stats){.policy = ((struct seen_server *)u)->policy};
+    return SEEN_OK;
 }
