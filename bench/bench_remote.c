@@ -148,7 +148,7 @@ static const char *const script[] = {
     "return true\n",
     "for _, at in ipairs(ARGV) do redis.call('SETBIT', KEYS[1], at, 1) end\n"};
 static char digest[2][41];
-static redisContext *links[THREADS];
+static redisContext *connections[THREADS];
 
 static uint64_t offset(uint64_t key, uint64_t i)
 {
@@ -169,7 +169,7 @@ static void append(redisContext *c, bool adds, uint64_t key)
 
 static void run_theirs(const struct work *w, unsigned thread, uint64_t first)
 {
-    redisContext *c = links[thread];
+    redisContext *c = connections[thread];
     for (size_t i = 0; i < w->depth; i++)
         append(c, w->adds, key_of(w, first + i));
     for (size_t i = 0; i < w->depth; i++) {
@@ -196,10 +196,12 @@ static void run_ours(const struct work *w, unsigned thread, uint64_t first)
                            key_of(w, first + i));
         batch[i] = (seen_key){text[i], (size_t)len};
     }
+    seen_error error;
+    const seen_keys some = seen_keys_of(batch, w->depth);
     seen_status s =
-        w->adds ? seen_remote_add_many(w->remote, batch, w->depth, NULL)
-                : seen_remote_maybe_many(w->remote, batch, w->depth, answers);
-    if (s != SEEN_OK) bench_die("%s", seen_remote_problem(w->remote));
+        w->adds ? seen_remote_add_many(w->remote, some, NULL, &error)
+                : seen_remote_maybe_many(w->remote, some, answers, &error);
+    if (s != SEEN_OK) bench_die("%s", error.text);
     for (size_t i = 0; !w->adds && i < w->depth; i++)
         if (!answers[i]) bench_die("a key that is there was not found");
 }
@@ -324,9 +326,10 @@ static void rows(seen_remote *gozero, seen_remote *plain, size_t depth)
 
 static void size_row(seen_remote *plain)
 {
-    seen_remote_info info;
-    if (seen_remote_info_of(plain, &info) != SEEN_OK)
-        bench_die("%s", seen_remote_problem(plain));
+    seen_remote_info info = {.size = sizeof info};
+    seen_error error;
+    if (seen_remote_info_of(plain, &info, &error) != SEEN_OK)
+        bench_die("%s", error.text);
     bench_print(&(struct bench_row){
         .name = "plain: size at 0.1%",
         .unit = "bits/key",
@@ -347,7 +350,7 @@ int main(int argc, char **argv)
     port = bench_server_start((const char *const[]){NULL});
     control = dial();
     for (unsigned i = 0; i < THREADS; i++)
-        links[i] = dial();
+        connections[i] = dial();
     for (int i = 0; i < 2; i++) {
         redisReply *r =
             must(redisCommand(control, "SCRIPT LOAD %s", script[i]));

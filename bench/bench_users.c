@@ -124,11 +124,11 @@ static uint64_t fill_store(void)
         size_t n = shown_to(i);
         fill_items(&t, i << 20, n);
         must(seen_users_mark(u, (seen_key){user.name, user.len}, NOW, t.key, n,
-                             NULL),
+                             NULL, NULL),
              "mark");
         ids += n;
     }
-    must(seen_users_close(u), "close");
+    must(seen_users_close(u, NULL), "close");
     return ids;
 }
 
@@ -167,7 +167,7 @@ static double mark_round(seen_users *u, size_t batches)
     for (size_t i = 0; i < batches; i++) {
         fill_batch(&b);
         double began = bench_seconds();
-        must(seen_users_mark_many(u, clock_ms, b.r, MARKS), "mark");
+        must(seen_users_mark_many(u, clock_ms, b.r, MARKS, NULL), "mark");
         took += bench_seconds() - began;
     }
     return took;
@@ -272,7 +272,7 @@ static void mark_rows(bool quick)
     for (int i = 0; i < ROUNDS; i++) {
         bench_round(&ours,
                     mark_round(u, batches) / per_batch / (double)batches);
-        must(seen_users_stats_of(u, &s), "stats");
+        must(seen_users_stats_of(u, &s, NULL), "stats");
         bench_round(&peer, plain_round(&p, plain_batches) / per_batch /
                                (double)plain_batches);
         bench_round(&disk, bench_disk(in_dir("disk"),
@@ -298,7 +298,7 @@ static void mark_rows(bool quick)
                                     .what = BENCH_OURS_AT_MOST,
                                     .aim = 500,
                                     .note = note});
-    must(seen_users_close(u), "close");
+    must(seen_users_close(u, NULL), "close");
 }
 
 /* ---- Reads -------------------------------------------------------------- */
@@ -330,7 +330,7 @@ static void read_many(seen_users *u, struct reading *r)
         size_t fresh;
         double began = bench_seconds();
         must(seen_users_fresh(u, (seen_key){user.name, user.len}, clock_ms,
-                              t.key, CANDIDATES, &fresh),
+                              t.key, CANDIDATES, &fresh, NULL),
              "fresh");
         r->took[i] = (bench_seconds() - began) * 1e6;
     }
@@ -356,9 +356,10 @@ static void *make_checkpoints(void *arg)
     while (!atomic_load(&n->stop)) {
         for (int i = 0; i < 20; i++) {
             fill_batch(&b);
-            must(seen_users_mark_many(n->u, clock_ms, b.r, MARKS), "mark");
+            must(seen_users_mark_many(n->u, clock_ms, b.r, MARKS, NULL),
+                 "mark");
         }
-        must(seen_users_sync(n->u), "checkpoint");
+        must(seen_users_sync(n->u, NULL), "checkpoint");
     }
     return NULL;
 }
@@ -422,7 +423,7 @@ static void *take_many(void *arg)
         t->random += CANDIDATES;
         size_t taken;
         must(seen_users_take(t->u, (seen_key){user.name, user.len}, clock_ms,
-                             c->key, CANDIDATES, ITEMS, &taken),
+                             c->key, CANDIDATES, ITEMS, &taken, NULL),
              "take");
     }
     free(c);
@@ -486,7 +487,7 @@ static void reopen_row(bool quick)
                                     .what = BENCH_OURS_AT_MOST,
                                     .aim = 2,
                                     .note = note});
-    must(seen_users_close(u), "close");
+    must(seen_users_close(u, NULL), "close");
 }
 
 int main(int argc, char **argv)
@@ -510,7 +511,7 @@ int main(int argc, char **argv)
     read_row("fresh of 200, while checkpoints run", u, true, reads);
     take_row(u, 1, o.quick ? 1000 : 10000);
     take_row(u, 8, o.quick ? 8000 : 80000);
-    must(seen_users_close(u), "close");
+    must(seen_users_close(u, NULL), "close");
     reopen_row(o.quick);
     return bench_finish();
 }

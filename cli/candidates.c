@@ -57,13 +57,16 @@ static bool leave_out(struct chunk *c)
 {
     uint64_t now = users_now();
     seen_status first = SEEN_OK;
+    seen_error error;
     for (size_t i = 0; i < requests.n; i++) {
         seen_users_request *r = &requests.at[i];
         size_t left = 0;
-        r->status =
-            seen_users_fresh(also.store, r->user, now, r->items, r->n, &left);
+        r->status = seen_users_fresh(also.store, r->user, now, r->items, r->n,
+                                     &left, &error);
         r->n = left;
-        if (first == SEEN_OK) first = r->status;
+        if (first != SEEN_OK || r->status == SEEN_OK) continue;
+        first = r->status;
+        also.error = error;
     }
     return requests_done(&also, first, &requests, c);
 }

@@ -61,7 +61,7 @@ static void watch_copy(struct users *users, const char *to)
 {
     seen_users_stats stats;
     size_t len = strlen(to) + sizeof ".seen-new";
-    if (seen_users_stats_of(users->store, &stats) != SEEN_OK) return;
+    if (seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK) return;
     copy = must_have(malloc(len));
     snprintf(copy, len, "%s.seen-new", to);
     work_seen_by(bytes_copied);

@@ -62,19 +62,22 @@ static seen_status forget(seen_key user, const struct chunk *items, bool *known,
     uint64_t now = users_now();
     *had = 0;
     if (items->n == 0)
-        return seen_users_forget_user(users.store, user, now, known);
-    seen_status s = seen_users_info_of(users.store, user, now, &info);
+        return seen_users_forget_user(users.store, user, now, known,
+                                      &users.error);
+    seen_status s =
+        seen_users_info_of(users.store, user, now, &info, &users.error);
     *known = s == SEEN_OK;
     if (s == SEEN_ABSENT) return SEEN_OK;
     if (s != SEEN_OK) return s;
     bool *shown = must_have(calloc(items->n, sizeof *shown));
     s = seen_users_maybe_many(users.store, user, now, items->keys, items->n,
-                              shown);
+                              shown, &users.error);
     for (size_t i = 0; i < items->n; i++)
         *had += shown[i];
     free(shown);
     if (s != SEEN_OK) return s;
-    return seen_users_forget(users.store, user, now, items->keys, items->n);
+    return seen_users_forget(users.store, user, now, items->keys, items->n,
+                             &users.error);
 }
 
 /* ---- A filter ----------------------------------------------------------- */
@@ -120,7 +123,8 @@ static int run(char **operands, size_t n)
     bool known;
     size_t had;
     seen_status s = forget(user, &items, &known, &had);
-    if (s != SEEN_OK && !blame_user(&users, user, s)) users_failed(&users, s);
+    if (s != SEEN_OK && !blame_user(&users, user, s, users.error.text))
+        users_failed(&users);
     end_progress();
     close_users(&users);
     if (!users.damaged) report(operands[1], items.n, had, known);

@@ -6,14 +6,17 @@ static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
                           size_t n)
 {
     seen_status first = SEEN_OK;
+    seen_error error;
     for (size_t i = 0; i < n; i++) {
         size_t fresh = 0;
         r[i].status = seen_users_fresh(u->store, r[i].user, now, r[i].items,
-                                       r[i].n, &fresh);
+                                       r[i].n, &fresh, &error);
         r[i].taken = candidate_wish.count && candidate_wish.count < fresh
                          ? (size_t)candidate_wish.count
                          : fresh;
-        if (first == SEEN_OK) first = r[i].status;
+        if (first != SEEN_OK || r[i].status == SEEN_OK) continue;
+        first = r[i].status;
+        u->error = error;
     }
     return first;
 }

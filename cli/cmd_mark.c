@@ -64,8 +64,8 @@ static size_t mark(struct job *job)
     while (done < c->n) {
         size_t end = gather(&requests, c, done, (size_t)opt.batch, user);
         ask_for_news(job->answers + done, end - done);
-        seen_status s = seen_users_mark_many(users.store, users_now(),
-                                             requests.at, requests.n);
+        seen_status s = seen_users_mark_many(
+            users.store, users_now(), requests.at, requests.n, &users.error);
         if (!requests_done(&users, s, &requests, c)) break;
         for (size_t i = 0; i < requests.n && s != SEEN_OK; i++)
             if (requests.at[i].status != SEEN_OK) refused += requests.at[i].n;

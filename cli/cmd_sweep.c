@@ -43,7 +43,7 @@ static const char *doing(struct users *users)
     static char text[96];
     seen_users_stats stats;
     char n[UNIT_TEXT];
-    if (seen_users_stats_of(users->store, &stats) != SEEN_OK)
+    if (seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
         return users->name;
     snprintf(text, sizeof text, "%.60s, %s", users->name,
              show_about(n, (double)stats.users, "user"));
@@ -68,7 +68,8 @@ static void note_clock(const struct users *users, uint64_t now)
     seen_users_stats stats;
     const bool tells = !opt.quiet && !opt.json;
     if (tells) note_opening(users);
-    if (now || seen_users_stats_of(users->store, &stats) != SEEN_OK) return;
+    if (now || seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
+        return;
     if (stats.clock_ahead && !(tells && stats.clock_leaps)) /* or just said */
         note("%s: this machine's clock is %s ahead of what it was: users are "
              "removed as of then; if it is right, add --force",
@@ -89,10 +90,11 @@ static int run(char **operands, size_t n)
     uint64_t removed;
     seen_users_stats stats;
     work_on(doing(&users));
-    seen_status s = seen_users_sweep(users.store, now, &removed);
-    if (s == SEEN_OK) s = seen_users_sync(users.store);
-    if (s == SEEN_OK) s = seen_users_stats_of(users.store, &stats);
-    if (s != SEEN_OK) users_failed(&users, s);
+    seen_status s = seen_users_sweep(users.store, now, &removed, &users.error);
+    if (s == SEEN_OK) s = seen_users_sync(users.store, &users.error);
+    if (s == SEEN_OK)
+        s = seen_users_stats_of(users.store, &stats, &users.error);
+    if (s != SEEN_OK) users_failed(&users);
     end_progress();
     close_users(&users);
     report(store, removed, stats.users);

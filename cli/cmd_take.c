@@ -23,7 +23,7 @@ static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
 {
     for (size_t i = 0; i < n; i++)
         r[i].count = (size_t)candidate_wish.count;
-    return seen_users_take_many(u->store, now, r, n);
+    return seen_users_take_many(u->store, now, r, n, &u->error);
 }
 
 static int run(char **operands, size_t n)

@@ -15,12 +15,7 @@ bool is_remote(const char *name)
 
 static void must(const struct target *t, seen_status status)
 {
-    if (status != SEEN_OK)
-        fail("%s: %s", t->name,
-             t->remote && *seen_remote_problem(t->remote)
-                 ? seen_remote_problem(t->remote)
-             : *t->error.text ? t->error.text
-                              : seen_strerror(status));
+    if (status != SEEN_OK) fail("%s: %s", t->name, t->error.text);
 }
 
 bool is_remote_bitmap(const struct target *t)
@@ -74,26 +69,26 @@ void close_remote(struct target *t)
     t->remote = NULL;
 }
 
-bool expire_remote(struct target *t, uint64_t ms)
+bool expire_remote(struct target *t, uint64_t ttl_ms)
 {
     bool known;
-    must(t, seen_remote_expire(t->remote, ms, &known));
+    must(t, seen_remote_expire(t->remote, ttl_ms, &known, &t->error));
     return known;
 }
 
 bool delete_remote(struct target *t)
 {
     bool known;
-    must(t, seen_remote_delete(t->remote, &known));
+    must(t, seen_remote_delete(t->remote, &known, &t->error));
     return known;
 }
 
 void print_remote(struct target *t, struct json *j)
 {
     char a[UNIT_TEXT];
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     read_remote(t);
-    must(t, seen_remote_info_of(t->remote, &info));
+    must(t, seen_remote_info_of(t->remote, &info, &t->error));
     if (j) {
         json_open(j, NULL, '{');
         json_text(j, "file", t->name);

@@ -20,7 +20,7 @@ void close_remote(struct target *t);
 bool is_remote_bitmap(const struct target *t);
 /* All of it leaves the server after so long, or at once. false: nothing of it
  * was there. */
-bool expire_remote(struct target *t, uint64_t ms);
+bool expire_remote(struct target *t, uint64_t ttl_ms);
 bool delete_remote(struct target *t);
 
 void print_remote(struct target *t, struct json *j); /* NULL: text */

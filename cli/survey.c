@@ -43,7 +43,7 @@ static bool add_entry(void *ctx, const seen_users_entry *e)
     else if (e->status == SEEN_ABSENT)
         g->s->aged++;
     else
-        (void)blame_user(g->u, e->user, e->status);
+        (void)blame_user(g->u, e->user, e->status, NULL);
     return true;
 }
 
@@ -51,11 +51,12 @@ void take_survey(struct users *u, struct survey *s)
 {
     struct surveying g = {u, s};
     *s = (struct survey){0};
-    seen_status status = seen_users_stats_of(u->store, &s->stats);
+    seen_status status = seen_users_stats_of(u->store, &s->stats, &u->error);
     work_total(s->stats.users, "users");
     if (status == SEEN_OK)
-        status = seen_users_each(u->store, users_now(), add_entry, &g);
-    if (status != SEEN_OK) users_failed(u, status);
+        status =
+            seen_users_each(u->store, users_now(), add_entry, &g, &u->error);
+    if (status != SEEN_OK) users_failed(u);
     s->damaged = u->damaged;
     if (s->users) s->rate /= (double)s->users;
 }
@@ -64,10 +65,12 @@ void find_user(struct users *u, seen_key user, seen_exposure_info *info)
 {
     char text[USER_TEXT];
     *info = (seen_exposure_info){0};
-    seen_status s = seen_users_info_of(u->store, user, users_now(), info);
+    seen_status s =
+        seen_users_info_of(u->store, user, users_now(), info, &u->error);
     if (s == SEEN_OK || s == SEEN_ABSENT) return;
     end_progress();
-    fail("%s: user %s: %s", u->name, show_user(text, user), users_reason(u, s));
+    fail("%s: user %s: %s", u->name, show_user(text, user),
+         user_reason(u, s, u->error.text));
 }
 
 /* ---- Text --------------------------------------------------------------- */

@@ -390,7 +390,9 @@ void write_target(struct target *t, seen_mode mode, const seen_spec *create)
 seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
                        bool *answers)
 {
-    if (t->remote) return seen_remote_maybe_many(t->remote, keys, n, answers);
+    if (t->remote)
+        return seen_remote_maybe_many(t->remote, seen_keys_of(keys, n), answers,
+                                      &t->error);
     seen_maybe_many(t->filter, seen_keys_of(keys, n), answers);
     return SEEN_OK;
 }
@@ -398,7 +400,8 @@ seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
 static seen_status add_to_remote(struct target *t, const seen_key *keys,
                                  size_t n, bool *before, size_t *done)
 {
-    seen_status status = seen_remote_add_many(t->remote, keys, n, before);
+    seen_status status = seen_remote_add_many(t->remote, seen_keys_of(keys, n),
+                                              before, &t->error);
     *done = status == SEEN_OK ? n : 0;
     for (size_t i = 0; i < *done; i++)
         before[i] = !before[i];
@@ -420,7 +423,9 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
 seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
                                bool *removed)
 {
-    if (t->remote) return seen_remote_remove_many(t->remote, keys, n, removed);
+    if (t->remote)
+        return seen_remote_remove_many(t->remote, seen_keys_of(keys, n),
+                                       removed, &t->error);
     if (t->store) return seen_file_remove_many(t->store, keys, n, removed);
     for (size_t i = 0; i < n; i++) {
         seen_status status = seen_remove(t->loaded, keys[i].data, keys[i].len);
@@ -436,7 +441,7 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
     if (t->remote) {
         t->failed = true;
         snprintf(c->failure, sizeof c->failure, "%.120s: %.130s", t->name,
-                 seen_remote_problem(t->remote));
+                 t->error.text);
     } else if (status == SEEN_IO) {
         t->failed = true;
         snprintf(c->failure, sizeof c->failure, "%s: %s", t->name,

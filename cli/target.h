@@ -28,7 +28,7 @@ struct target {
     seen_file *store;
     seen_filter *loaded; /* from a stream */
     seen_outcome outcome;
-    seen_error error;    /* of opening it */
+    seen_error error;    /* of opening it; on a server, of the last call */
     bool failed;         /* a change did not reach the disk */
     const char *dialect; /* another system's file: its dialect */
     bool unknown;        /* neither that nor a container of ours */

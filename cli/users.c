@@ -448,8 +448,8 @@ static bool policy_there(const char *name, seen_policy *is)
     if (strcmp(name, "mem:") == 0 ||
         open_store(&there, name, &(seen_users_options){0}, NULL, NULL))
         return false;
-    seen_status status = seen_users_stats_of(there, &stats);
-    seen_users_close(there);
+    seen_status status = seen_users_stats_of(there, &stats, NULL);
+    seen_users_close(there, NULL);
     *is = stats.policy;
     return status == SEEN_OK && is->items > 0; /* a server does not tell */
 }
@@ -463,8 +463,9 @@ static void fill_in(seen_policy *policy)
     seen_users_options options = {
         .mode = SEEN_WRITE, .create = true, .policy = policy};
     if (seen_users_open(&made, "mem:", &options, NULL, NULL) != SEEN_OK) return;
-    if (seen_users_stats_of(made, &stats) == SEEN_OK) *policy = stats.policy;
-    seen_users_close(made);
+    if (seen_users_stats_of(made, &stats, NULL) == SEEN_OK)
+        *policy = stats.policy;
+    seen_users_close(made, NULL);
 }
 
 void must_hold(const char *name, uint64_t count)
@@ -559,7 +560,7 @@ void note_opening(const struct users *u)
                  ? show_size(torn, (double)u->outcome.torn_bytes)
                  : "",
              u->outcome.torn_bytes ? " of it never finished" : "");
-    if (seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
+    if (seen_users_stats_of(u->store, &stats, NULL) != SEEN_OK) return;
     if (stats.clock_leaps)
         note("%s: this machine's clock is %s ahead of the last change: it was "
              "set, or the store was not used; old users stay until it has "
@@ -581,11 +582,10 @@ void note_ahead(void)
 
 void close_users(struct users *u)
 {
-    seen_status status = seen_users_close(u->store);
+    seen_status status = seen_users_close(u->store, &u->error);
     u->store = NULL;
     if (u->changing) set_changing(false);
-    if (status != SEEN_OK && !u->failed)
-        fail("%s: %s", u->name, seen_strerror(status));
+    if (status != SEEN_OK && !u->failed) fail("%s: %s", u->name, u->error.text);
 }
 
 /* ---- What had to leave --------------------------------------------------- */
@@ -595,8 +595,8 @@ void close_users(struct users *u)
 void count_evicted(struct users *u)
 {
     seen_users_stats stats;
-    if (u->failed || u->damaged || seen_users_sync(u->store) != SEEN_OK ||
-        seen_users_stats_of(u->store, &stats) != SEEN_OK)
+    if (u->failed || u->damaged || seen_users_sync(u->store, NULL) != SEEN_OK ||
+        seen_users_stats_of(u->store, &stats, NULL) != SEEN_OK)
         return;
     u->evicted = stats.evicted;
     u->policy = stats.policy;
@@ -620,19 +620,10 @@ void json_evicted(struct json *j, const struct users *u)
 
 /* ---- What went wrong ---------------------------------------------------- */
 
-const char *users_reason(const struct users *u, seen_status status)
+void users_failed(const struct users *u)
 {
-    int why = errno;
-    const char *problem = u->store ? seen_users_problem(u->store) : "";
-    if (!*problem && status == SEEN_IO && why) return strerror(why);
-    return *problem ? problem : seen_strerror(status);
-}
-
-void users_failed(const struct users *u, seen_status status)
-{
-    const char *why = users_reason(u, status); /* before errno changes */
     end_progress();
-    fail("%s: %s", u->name, why);
+    fail("%s: %s", u->name, u->error.text);
 }
 
 /* A corrupt record is a matter of its user; anything else, of all. */
@@ -642,17 +633,25 @@ static bool of_one_user(seen_status status)
            status == SEEN_MISMATCH;
 }
 
+const char *user_reason(const struct users *u, seen_status status,
+                        const char *why)
+{
+    bool plain = of_one_user(status) && !is_remote(u->name);
+    return plain || !why ? seen_strerror(status) : why;
+}
+
 #define MOST_NOTES 10
 
 /* A server may have answered with nonsense, or the URL may have the wrong n: that
  * is no reason to remove anything there. */
-bool blame_user(struct users *u, seen_key user, seen_status status)
+bool blame_user(struct users *u, seen_key user, seen_status status,
+                const char *why)
 {
     char text[USER_TEXT];
     if (!of_one_user(status)) return false;
     if (u->damaged++ < MOST_NOTES)
         note("%s: user %s: %s%s", u->name, show_user(text, user),
-             users_reason(u, status),
+             user_reason(u, status, why),
              is_remote(u->name) ? "" : "; seen forget removes the record");
     return true;
 }
@@ -705,16 +704,26 @@ size_t gather(struct requests *r, const struct chunk *c, size_t from,
     return i;
 }
 
+/* The library says which request and user it was; here the lines tell. */
+static const char *without_request(const char *text)
+{
+    const char *end =
+        strncmp(text, "request ", 8) == 0 ? strstr(text, "\": ") : NULL;
+    return end ? end + 3 : text;
+}
+
 bool requests_done(struct users *u, seen_status status,
                    const struct requests *r, struct chunk *c)
 {
+    const char *why = without_request(u->error.text); /* of the first */
     if (status == SEEN_OK) return true;
     for (size_t i = 0; i < r->n; i++) {
         seen_status of = r->at[i].status;
-        if (of == SEEN_OK || blame_user(u, r->at[i].user, of)) continue;
+        if (of == SEEN_OK) continue;
+        if (of != u->error.status) why = seen_strerror(of);
+        if (blame_user(u, r->at[i].user, of, why)) continue;
         u->failed = true;
-        snprintf(c->failure, sizeof c->failure, "%s: %s", u->name,
-                 users_reason(u, of));
+        snprintf(c->failure, sizeof c->failure, "%s: %s", u->name, why);
         return false;
     }
     return true;

@@ -42,7 +42,7 @@ struct users {
     const char *name; /* as messages call it */
     seen_users *store;
     seen_outcome outcome;
-    seen_error error; /* of opening it */
+    seen_error error; /* of the last call that was given it */
     bool changed;     /* --policy is another one than it had: */
     seen_policy was;
     uint64_t damaged; /* requests for users whose record is */
@@ -104,9 +104,12 @@ seen_key user_operand(const char *text);
 #define USER_TEXT 64
 const char *show_user(char buf[USER_TEXT], seen_key user);
 
-/* Why a call on the store failed; or the end of the program with it. */
-const char *users_reason(const struct users *u, seen_status status);
-_Noreturn void users_failed(const struct users *u, seen_status status);
+/* A call with u->error failed: the end of the program. */
+_Noreturn void users_failed(const struct users *u);
+
+/* What is wrong with a user, to stand behind the name; `why` is the library's. */
+const char *user_reason(const struct users *u, seen_status status,
+                        const char *why);
 
 /* The exit code: 2 if there were users whose record is damaged. */
 int users_exit(const struct users *u);
@@ -126,12 +129,14 @@ struct requests {
 size_t gather(struct requests *r, const struct chunk *c, size_t from,
               size_t most, const seen_key *user);
 
-/* After a call with many requests: false if none of it counts, and the chunk
- * says why. Users whose record is damaged are noted, and the others count. */
+/* After a call with many requests and u->error: false if none of it counts, and the
+ * chunk says why. Users whose record is damaged are noted, and the others count. */
 bool requests_done(struct users *u, seen_status status,
                    const struct requests *r, struct chunk *c);
 
-/* Is this the trouble of one user alone? Then note it. */
-bool blame_user(struct users *u, seen_key user, seen_status status);
+/* Is this the trouble of one user alone? Then note it. `why` NULL: as the status
+ * says it. */
+bool blame_user(struct users *u, seen_key user, seen_status status,
+                const char *why);
 
 #endif

@@ -27,8 +27,9 @@ int main(int argc, char **argv)
         seen_key items[] = {text("cats"), text("dogs"), text("news"),
                             text("cats"), text("goal")};
         size_t taken;
-        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken)) {
-            fprintf(stderr, "%s: %s\n", argv[1], seen_users_problem(users));
+        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken,
+                            &error)) {
+            fprintf(stderr, "%s: %s\n", argv[1], error.text);
             return 1;
         }
         printf("visit %d:", visit);
@@ -36,5 +37,5 @@ int main(int argc, char **argv)
             printf(" %.*s", (int)items[i].len, (const char *)items[i].data);
         printf("\n");
     }
-    return seen_users_close(users) != SEEN_OK;
+    return seen_users_close(users, NULL) != SEEN_OK;
 }

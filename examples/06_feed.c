@@ -178,7 +178,7 @@ static void serve(struct answer *a)
     size_t taken;
     double start = seconds();
     must(seen_users_take(store, user_key(a->user, name), now_ms(), keys,
-                         CANDIDATES, WANTED, &taken),
+                         CANDIDATES, WANTED, &taken, NULL),
          "take");
     a->micros = (uint32_t)(1e6 * (seconds() - start));
     a->n = (uint32_t)taken;
@@ -218,7 +218,7 @@ static void run_server(const char *dir)
             die("thread");
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    must(seen_users_close(store), dir);
+    must(seen_users_close(store, NULL), dir);
 }
 
 /* ---- Its parent --------------------------------------------------------- */
@@ -268,7 +268,7 @@ static size_t count_fresh(uint32_t user, const uint32_t *these, size_t n)
         keys[i] = post_key(these[i]);
     size_t fresh;
     must(seen_users_fresh(store, user_key(user, name), now_ms(), keys, n,
-                          &fresh),
+                          &fresh, NULL),
          "fresh");
     return fresh;
 }
@@ -374,7 +374,7 @@ static void check_after_kill(const char *dir)
     printf("  under way when killed    %zu requests; %zu of them carried out, "
            "not answered\n",
            open_requests, carried_out);
-    must(seen_users_close(store), dir);
+    must(seen_users_close(store, NULL), dir);
 }
 
 /* ---- Numbers ------------------------------------------------------------- */
@@ -453,8 +453,8 @@ static void print_sizes(void)
 {
     struct sizes s = {0};
     seen_users_stats stats;
-    must(seen_users_each(store, now_ms(), add_size, &s), "each");
-    must(seen_users_stats_of(store, &stats), "stats");
+    must(seen_users_each(store, now_ms(), add_size, &s, NULL), "each");
+    must(seen_users_stats_of(store, &stats, NULL), "stats");
     double list = 0;
     for (uint32_t u = 0; u < users; u++)
         list += list_bytes((double)requests_of(u) * WANTED);
@@ -523,6 +523,6 @@ int main(int argc, char **argv)
            "most 0.1 %%\n",
            missed, missed + shown, 100 * rate);
     print_sizes();
-    must(seen_users_close(store), dir);
+    must(seen_users_close(store, NULL), dir);
     return lost || repeats || rate > 0.001 || answered != requests;
 }

@@ -36,7 +36,7 @@
  *                and a mark of none is SEEN_INVALID
  *
  * A password is in the URL, or is the first line of a file: password-file=PATH, a
- * parameter of all of them. It is in no report.
+ * parameter of all of them. It is in no error.
  *
  * Keys go out in batches, many in one pipeline. A question that could not be
  * asked has no answer: SEEN_IO, never "never". A filter that is not there is
@@ -71,41 +71,39 @@ SEEN_API seen_status seen_remote_open(seen_remote **m, const char *url,
                                       seen_outcome *outcome, seen_error *error);
 SEEN_API void seen_remote_close(seen_remote *m);
 
-/* What went wrong last; "" if nothing has. */
-SEEN_API const char *seen_remote_problem(const seen_remote *m);
-
-SEEN_API seen_status seen_remote_maybe_many(seen_remote *m,
-                                            const seen_key *keys, size_t n,
-                                            bool *answers);
+/* Keys in any layout but hashes, which are SEEN_UNSUPPORTED. answers[i]: key i may
+ * be there; they mean nothing unless SEEN_OK. */
+SEEN_API seen_status seen_remote_maybe_many(seen_remote *m, seen_keys keys,
+                                            bool *answers, seen_error *error);
 /* fresh[i] (may be NULL): key i was not there before. (Adds are repeated after a
  * lost connection, and the second time nothing is new.) */
-SEEN_API seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys,
-                                          size_t n, bool *fresh);
+SEEN_API seen_status seen_remote_add_many(seen_remote *m, seen_keys keys,
+                                          bool *fresh, seen_error *error);
 
 /* Numbers out of a bitmap again; removed[i] (may be NULL): it was there.
- * SEEN_UNSUPPORTED: no other filter here can forget a key. */
-SEEN_API seen_status seen_remote_remove_many(seen_remote *m,
-                                             const seen_key *keys, size_t n,
-                                             bool *removed);
+ * SEEN_UNSUPPORTED: a filter of another layout. */
+SEEN_API seen_status seen_remote_remove_many(seen_remote *m, seen_keys keys,
+                                             bool *removed, seen_error *error);
 
-/* All of it leaves after so long, 1 ms or more, from now on; or at once. known
- * (may be NULL): there was something on the server. */
-SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ms,
-                                        bool *known);
-SEEN_API seen_status seen_remote_delete(seen_remote *m, bool *known);
+/* All of it expires ttl_ms from now, 1 or more; or leaves at once. known (may be
+ * NULL): there was something on the server. */
+SEEN_API seen_status seen_remote_expire(seen_remote *m, uint64_t ttl_ms,
+                                        bool *known, seen_error *error);
+SEEN_API seen_status seen_remote_delete(seen_remote *m, bool *known,
+                                        seen_error *error);
 
 typedef struct seen_remote_info {
+    size_t size;        /* sizeof (seen_remote_info), set by you */
     const char *layout; /* "bf", "plain", "gozero", "bitmap" */
     uint64_t capacity;  /* keys it was made for; bitmap: its bound */
     uint64_t items;     /* keys in it; plain: estimated */
     double fpp;         /* promised up to the capacity; 0: not told */
     uint64_t bytes;
     uint64_t parts; /* layers of a BF key, strings of the others */
-    uint64_t reserved[8];
 } seen_remote_info;
 
-SEEN_API seen_status seen_remote_info_of(seen_remote *m,
-                                         seen_remote_info *info);
+SEEN_API seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info,
+                                         seen_error *error);
 
 /* ---- Users ---------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  *
  *     seen_users *users;
  *     seen_users_open(&users, "lmdb:feed", &(seen_users_options){
- *         .mode = SEEN_DURABLE, .create = true}, NULL);
- *     seen_users_take(users, user, now, candidates, 200, 10, &taken);
+ *         .mode = SEEN_DURABLE, .create = true}, NULL, &error);
+ *     seen_users_take(users, user, now, candidates, 200, 10, &taken, &error);
  *
  * A store has one secret and one policy (seen_exposure.h) and for each user, 1 to
  * 511 bytes, one record. What the calls on records mean is said there; here they
@@ -30,18 +30,20 @@
  *            a checkpoint. Between calls a reader keeps nothing alive: neither
  *            pages of data.mdb nor a lock.
  * Forks      A handle belongs to the process that opened it. In a child that was
- *            forked every call on it is SEEN_INVALID, and seen_users_problem()
- *            says why; open the store again there. seen_users_close() in a child
- *            frees what it can and touches nothing on disk: memory that other
- *            threads were changing at the time of the fork, and LMDB's map and
- *            descriptors, stay until the child exits or calls exec(). If the
- *            parent dies without closing the store, its lock stays with children
- *            that have not closed their copy. A store in memory is copied, and
- *            both processes may go on with theirs.
+ *            forked every call on it is SEEN_INVALID; open the store again there.
+ *            seen_users_close() in a child frees what it can and touches nothing
+ *            on disk: memory that other threads were changing at the time of the
+ *            fork, and LMDB's map and descriptors, stay until the child exits or
+ *            calls exec(). If the parent dies without closing the store, its lock
+ *            stays with children that have not closed their copy. A store in
+ *            memory is copied, and both processes may go on with theirs.
  * Durable    In SEEN_DURABLE a change that returned SEEN_OK survives a loss
  *            of power; in SEEN_WRITE a crash of the program, and a loss of
  *            power up to the last checkpoint. After a failed sync every change is
  *            SEEN_IO until the store is opened again.
+ * Errors     Every call takes a seen_error of the caller, which may be NULL. A
+ *            change that returns SEEN_OK may leave a warning in its text: the
+ *            disk has no room for a checkpoint, and the journal grows.
  * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
  *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
@@ -90,12 +92,7 @@ SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
                                      seen_outcome *outcome, seen_error *error);
 /* A last checkpoint. The store is closed whatever the status; after SEEN_IO,
  * what was acknowledged is in the journal. */
-SEEN_API seen_status seen_users_close(seen_users *u);
-
-/* What is wrong, after a call that failed for the store's sake, or a take of more
- * than the policy holds, until a call is carried out; "" if nothing is. The text
- * is good until the handle is closed. */
-SEEN_API const char *seen_users_problem(const seen_users *u);
+SEEN_API seen_status seen_users_close(seen_users *u, seen_error *error);
 
 /* ---- One user ----------------------------------------------------------- */
 
@@ -103,31 +100,35 @@ SEEN_API const char *seen_users_problem(const seen_users *u);
  * nothing. SEEN_INVALID: a name of no or too many bytes. */
 SEEN_API seen_status seen_users_maybe_many(seen_users *u, seen_key user,
                                            uint64_t now, const seen_key *items,
-                                           size_t n, bool *answers);
+                                           size_t n, bool *answers,
+                                           seen_error *error);
 SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
                                       uint64_t now, seen_key *items, size_t n,
-                                      size_t *fresh);
+                                      size_t *fresh, seen_error *error);
 SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
                                      const seen_key *items, size_t n,
-                                     bool *fresh);
+                                     bool *fresh, seen_error *error);
 /* SEEN_INVALID also where it could take more items than the policy holds
  * (seen_policy_holds()): the first ones would be fresh again. */
 SEEN_API seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
                                      seen_key *items, size_t n, size_t count,
-                                     size_t *taken);
+                                     size_t *taken, seen_error *error);
 SEEN_API seen_status seen_users_forget(seen_users *u, seen_key user,
                                        uint64_t now, const seen_key *items,
-                                       size_t n);
+                                       size_t n, seen_error *error);
 /* Everything about a user; known: there was something. */
 SEEN_API seen_status seen_users_forget_user(seen_users *u, seen_key user,
-                                            uint64_t now, bool *known);
+                                            uint64_t now, bool *known,
+                                            seen_error *error);
 
 /* SEEN_ABSENT: no unexpired marks for this user. */
 SEEN_API seen_status seen_users_info_of(seen_users *u, seen_key user,
-                                        uint64_t now, seen_exposure_info *info);
+                                        uint64_t now, seen_exposure_info *info,
+                                        seen_error *error);
 /* The record itself; *len is written on SEEN_OK and on SEEN_SHORT. */
 SEEN_API seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
-                                       size_t cap, size_t *len);
+                                       size_t cap, size_t *len,
+                                       seen_error *error);
 
 /* ---- Many users, one sync ----------------------------------------------- */
 
@@ -141,13 +142,15 @@ typedef struct seen_users_request {
     seen_status status; /* of this request */
 } seen_users_request;
 
-/* SEEN_OK if all requests are; otherwise what went wrong first. Requests for one
- * user are carried out in their order. If one is SEEN_INVALID none is carried out,
- * and none is SEEN_OK. */
+/* SEEN_OK if all requests are; otherwise the status of the first that is not, and
+ * the error names its index and its user. Requests for one user are carried out in
+ * their order. If one is SEEN_INVALID none is carried out, and none is SEEN_OK. */
 SEEN_API seen_status seen_users_mark_many(seen_users *u, uint64_t now,
-                                          seen_users_request *r, size_t n);
+                                          seen_users_request *r, size_t n,
+                                          seen_error *error);
 SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,
-                                          seen_users_request *r, size_t n);
+                                          seen_users_request *r, size_t n,
+                                          seen_error *error);
 
 /* ---- The whole store ---------------------------------------------------- */
 
@@ -161,12 +164,13 @@ typedef struct seen_users_entry {
 
 /* Each user, until `each` gives false; in no promised order, while other threads
  * go on. `each` makes no calls on the store. */
-SEEN_API seen_status seen_users_each(
-    seen_users *u, uint64_t now,
-    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
+SEEN_API seen_status
+seen_users_each(seen_users *u, uint64_t now,
+                bool (*each)(void *ctx, const seen_users_entry *entry),
+                void *ctx, seen_error *error);
 
 /* A checkpoint now. */
-SEEN_API seen_status seen_users_sync(seen_users *u);
+SEEN_API seen_status seen_users_sync(seen_users *u, seen_error *error);
 
 /* Remove users all of whose marks have aged out; how many. By the machine's clock
  * if `now` is 0, as far as it is believed (below); otherwise by `now`, and it is
@@ -179,7 +183,7 @@ SEEN_API seen_status seen_users_sync(seen_users *u);
  * for a day (`clock_ahead`). Where marks are more than a day behind the machine's
  * clock, checkpoints remove nobody: call this with your own time. */
 SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now,
-                                      uint64_t *removed);
+                                      uint64_t *removed, seen_error *error);
 
 /* A copy of an lmdb: store, everything acknowledged so far in it, into a
  * directory that does not exist; of readers and writers alike, while others
@@ -208,8 +212,8 @@ typedef struct seen_users_stats {
     uint64_t reserved[5];
 } seen_users_stats;
 
-SEEN_API seen_status seen_users_stats_of(seen_users *u,
-                                         seen_users_stats *stats);
+SEEN_API seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats,
+                                         seen_error *error);
 
 #ifdef __cplusplus
 }

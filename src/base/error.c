@@ -13,12 +13,16 @@ void seen_error_begin(seen_error *e)
     if (e) *e = (seen_error){0};
 }
 
+/* Names and what a server has said are in it: bytes that a terminal takes for
+ * commands become '?'. */
 static void write_sentence(seen_error *e, const char *field, const char *format,
                            va_list args)
 {
     int before = errno;
     e->field = field;
     vsnprintf(e->text, sizeof e->text, format, args);
+    for (char *c = e->text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
     errno = before;
 }
 
@@ -31,6 +35,14 @@ seen_status seen_fail(seen_error *e, seen_status status, const char *field,
     write_sentence(e, field, format, args);
     va_end(args);
     e->status = status;
+    return status;
+}
+
+seen_status seen_fail_as(seen_error *e, seen_status status,
+                         const seen_error *why)
+{
+    bool says_why = status != SEEN_OK && why->status != SEEN_OK;
+    if (e && e->status == SEEN_OK && says_why) *e = *why;
     return status;
 }
 

@@ -28,6 +28,10 @@ SEEN_PRIVATE __attribute__((format(printf, 4, 5))) seen_status
 seen_fail(seen_error *e, seen_status status, const char *field,
           const char *format, ...);
 
+/* As a call that gave this status has said it, in an error of its own. */
+SEEN_PRIVATE seen_status seen_fail_as(seen_error *e, seen_status status,
+                                      const seen_error *why);
+
 /* SEEN_IO: a system call failed with errno. "what: No space left on device". */
 SEEN_PRIVATE seen_status seen_fail_io(seen_error *e, const char *field,
                                       const char *what);

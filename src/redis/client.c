@@ -10,6 +10,7 @@
 #include "redis/reply.h"
 #include "store/os.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #define TIMEOUT_MS   5000
 #define PATIENCE_MS  10000
 #define PAUSE_MS     20 /* before trying again; longer each time */
-#define PAUSE_MOST   200
+#define PAUSE_MAX    200
 #define REDIRECTIONS 5 /* rounds without a pause; then nodes disagree */
 #define NO_NODE      UINT16_MAX
 #define SHORT        6 /* bytes of a password that may be a part of a word */
@@ -30,9 +31,17 @@
 
 struct node {
     char host[256];
-    uint16_t port;
+    uint16_t port;      /* 0: of no node */
+    bool wanted;        /* a command was sent there, and goes in this round */
     redisContext *conn; /* NULL: not connected */
     struct seen_receiver receiver;
+};
+
+/* What went wrong, in words. */
+struct problem {
+    size_t command; /* whose it is */
+    int os_errno;
+    char text[320];
 };
 
 struct seen_redis {
@@ -47,7 +56,10 @@ struct seen_redis {
     bool stranger;         /* a password is wanted, and none was given */
     bool strange;          /* what was said of the slots is no map */
     uint16_t slots[SLOTS]; /* nodes */
-    char problem[256];     /* what went wrong last */
+    struct problem last;   /* that there was */
+    /* Of a run: of the first command that failed for good, and of the first that
+     * failed in this round and is tried again. */
+    struct problem final, later;
 };
 
 static const seen_allocator system_memory;
@@ -81,8 +93,7 @@ uint16_t seen_redis_slot(const void *key, size_t len)
 /* ---- Connections -------------------------------------------------------- */
 
 /* In the words of a server may be what we have sent it ("unknown command 'AUTH',
- * with args beginning with: ..."), and bytes that a terminal takes for commands.
- * (Where a short password is part of other words, stars would tell what it is.) */
+ * with args beginning with: ..."). (Where a short password is part of other words, stars would tell what it is.) */
 static void clean(const seen_redis *c, char *text)
 {
     size_t len = strlen(c->password);
@@ -92,7 +103,6 @@ static void clean(const seen_redis *c, char *text)
         memset(at, '*', len);
         at += len;
     }
-    seen_reply_clean(text);
 }
 
 static void complain(seen_redis *c, const struct node *n, const char *what)
@@ -100,7 +110,8 @@ static void complain(seen_redis *c, const struct node *n, const char *what)
     char words[1024];
     snprintf(words, sizeof words, "%s", what);
     clean(c, words);
-    snprintf(c->problem, sizeof c->problem, "%.100s:%u: %.140s", n->host,
+    c->last.os_errno = 0;
+    snprintf(c->last.text, sizeof c->last.text, "%.100s:%u: %.200s", n->host,
              n->port, words);
 }
 
@@ -112,6 +123,24 @@ static void complain_lost(seen_redis *c, const struct node *n, bool unsure)
                                     : "no memory to send it",
              unsure ? ": whether it happened is not known" : "");
     complain(c, n, what);
+    c->last.os_errno = n->receiver.os_errno;
+}
+
+/* The last problem is that of a command, which `is_pending` or has failed. The
+ * first one counts: its status is that of the run. */
+static void blame(seen_redis *c, size_t command, bool is_pending)
+{
+    struct problem *p = is_pending ? &c->later : &c->final;
+    if (command > p->command) return;
+    *p = c->last;
+    p->command = command;
+}
+
+static seen_status tell(const struct problem *p, seen_status status,
+                        const char *field, seen_error *error)
+{
+    if (error && error->status == SEEN_OK) error->os_errno = p->os_errno;
+    return seen_fail(error, status, field, "%s", p->text);
 }
 
 static bool starts(const char *text, const char *with)
@@ -157,7 +186,9 @@ static bool connect_node(seen_redis *c, struct node *n)
                                (suseconds_t)(c->timeout_ms % 1000) * 1000};
     n->conn = redisConnectWithTimeout(n->host, n->port, wait);
     if (!n->conn || n->conn->err) {
+        int number = n->conn && n->conn->err == REDIS_ERR_IO ? errno : 0;
         complain(c, n, n->conn ? n->conn->errstr : "no memory");
+        c->last.os_errno = number;
         disconnect(n);
         return false;
     }
@@ -178,17 +209,36 @@ static bool connect_node(seen_redis *c, struct node *n)
 
 /* ---- Nodes -------------------------------------------------------------- */
 
-static uint16_t node_at(seen_redis *c, const char *host, uint64_t port)
+static uint16_t find_node(const seen_redis *c, const char *host, uint64_t port)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].port == port && strcmp(c->nodes[i].host, host) == 0)
             return i;
-    if (c->n_nodes == NODES || strlen(host) >= sizeof c->nodes[0].host)
-        return NO_NODE;
-    struct node *n = &c->nodes[c->n_nodes];
-    *n = (struct node){.port = (uint16_t)port};
-    memcpy(n->host, host, strlen(host) + 1);
-    return c->n_nodes++;
+    return NO_NODE;
+}
+
+static uint16_t node_at(seen_redis *c, const char *host, uint64_t port)
+{
+    uint16_t i = find_node(c, host, port);
+    if (i != NO_NODE) return i;
+    for (i = 0; i < c->n_nodes && c->nodes[i].port; i++)
+        ;
+    if (i == NODES || strlen(host) >= sizeof c->nodes[0].host) return NO_NODE;
+    c->nodes[i] = (struct node){.port = (uint16_t)port};
+    memcpy(c->nodes[i].host, host, strlen(host) + 1);
+    if (i == c->n_nodes) c->n_nodes++;
+    return i;
+}
+
+/* Nodes come and go, and a client stays. The first one was named by the caller and
+ * may be known to the cluster by another name. */
+static void forget_nodes(seen_redis *c, const bool named[NODES])
+{
+    for (uint16_t i = 1; i < c->n_nodes; i++) {
+        if (named[i] || c->nodes[i].wanted) continue;
+        disconnect(&c->nodes[i]);
+        c->nodes[i].port = 0;
+    }
 }
 
 /* "127.0.0.1:7001", as MOVED and ASK have it; without a host: the same one. */
@@ -200,49 +250,64 @@ static uint16_t node_named(seen_redis *c, const char *name, const char *self)
     if (!colon || (size_t)(colon - name) >= sizeof host) return NO_NODE;
     memcpy(host, name, (size_t)(colon - name));
     host[colon - name] = '\0';
-    if (!seen_url_digits(colon + 1, 65535, &port)) return NO_NODE;
+    if (!seen_url_digits(colon + 1, 65535, &port) || !port) return NO_NODE;
     return node_at(c, host[0] ? host : self, port);
 }
 
 /* One range of CLUSTER SLOTS: first, last, [host, port, ...], replicas. */
-static bool take_range(seen_redis *c, const redisReply *range, const char *self,
-                       uint16_t slots[SLOTS])
+struct range {
+    int64_t first, last, port;
+    const char *host;
+};
+
+static bool read_range(const redisReply *range, const char *self,
+                       struct range *out)
 {
     size_t parts, words;
-    int64_t first, last, port;
     seen_key host = {0};
     if (!seen_reply_array(range, &parts) || parts < 3) return false;
     const redisReply *primary = seen_reply_at(range, 2);
     if (!seen_reply_array(primary, &words) || words < 2 ||
-        !seen_reply_integer(seen_reply_at(range, 0), 0, SLOTS - 1, &first) ||
-        !seen_reply_integer(seen_reply_at(range, 1), first, SLOTS - 1, &last) ||
-        !seen_reply_integer(seen_reply_at(primary, 1), 1, 65535, &port))
+        !seen_reply_integer(seen_reply_at(range, 0), 0, SLOTS - 1,
+                            &out->first) ||
+        !seen_reply_integer(seen_reply_at(range, 1), out->first, SLOTS - 1,
+                            &out->last) ||
+        !seen_reply_integer(seen_reply_at(primary, 1), 1, 65535, &out->port))
         return false;
     if (!seen_reply_string(seen_reply_at(primary, 0), &host) &&
         !seen_reply_nil(seen_reply_at(primary, 0)))
         return false;
-    uint16_t node = node_at(c, host.len ? host.data : self, (uint64_t)port);
-    for (int64_t i = first; node != NO_NODE && i <= last; i++)
-        slots[i] = node;
+    out->host = host.len ? host.data : self;
     return true;
 }
 
-/* The map that was there stays unless this is a whole one. */
+/* The map that was there stays unless this is a whole one. Nodes that are not in
+ * it are forgotten first: others may need their place. */
 static bool take_map(seen_redis *c, const struct node *n,
                      const redisReply *reply)
 {
-    uint16_t slots[SLOTS];
+    struct range r;
     size_t ranges = 0;
-    bool good = seen_reply_array(reply, &ranges);
-    memset(slots, 0xff, sizeof slots);
-    for (size_t i = 0; good && i < ranges; i++)
-        good = take_range(c, seen_reply_at(reply, i), n->host, slots);
+    bool named[NODES] = {false}, good = seen_reply_array(reply, &ranges);
+    for (size_t i = 0; good && i < ranges; i++) {
+        good = read_range(seen_reply_at(reply, i), n->host, &r);
+        uint16_t at = good ? find_node(c, r.host, (uint64_t)r.port) : NO_NODE;
+        if (at != NO_NODE) named[at] = true;
+    }
     if (!good) {
         c->strange = true;
         complain(c, n, "the reply to CLUSTER SLOTS is no map of slots");
     }
     if (!good || !ranges) return false;
-    memcpy(c->slots, slots, sizeof slots);
+    named[n - c->nodes] = true; /* it lives, and its name is needed below */
+    forget_nodes(c, named);
+    memset(c->slots, 0xff, sizeof c->slots);
+    for (size_t i = 0; i < ranges; i++) {
+        (void)read_range(seen_reply_at(reply, i), n->host, &r);
+        uint16_t at = node_at(c, r.host, (uint64_t)r.port);
+        for (int64_t slot = r.first; slot <= r.last; slot++)
+            c->slots[slot] = at;
+    }
     return true;
 }
 
@@ -273,6 +338,7 @@ static bool ask_map(seen_redis *c, struct node *n)
 static bool renew_map(seen_redis *c, uint64_t until)
 {
     for (uint16_t i = 0; i < c->n_nodes; i++) {
+        if (!c->nodes[i].port) continue;
         if (i > 0 && seen_receive_clock() >= until) break;
         if (!ask_map(c, &c->nodes[i])) continue;
         c->cluster = true;
@@ -305,6 +371,7 @@ static bool redirect(seen_redis *c, struct seen_command *k,
     if (!ask) c->map_is_old = true;
     if (to == NO_NODE) return false;
     c->moved = true;
+    c->nodes[to].wanted = true;
     k->node = to;
     k->asking = ask;
     return true;
@@ -321,8 +388,8 @@ static bool means_later(const char *error)
 }
 
 /* What a reply means for its command; *later: the server is not ready. */
-static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
-                       redisReply *reply, bool *later)
+static void take_reply(seen_redis *c, struct seen_command *k, size_t i,
+                       struct node *n, redisReply *reply, bool *later)
 {
     const char *error = seen_reply_error(reply);
     k->reply = reply;
@@ -343,6 +410,7 @@ static void take_reply(seen_redis *c, struct seen_command *k, struct node *n,
     k->unknown = k->script && starts(error, "NOSCRIPT");
     k->pending = moved || wait || k->unknown;
     *later |= wait;
+    blame(c, i, k->pending);
     freeReplyObject(reply);
     k->reply = NULL;
 }
@@ -408,6 +476,7 @@ static void lose(seen_redis *c, struct node *n, struct seen_command *k,
         k[i].asking = false;
         k[i].pending = !nonsense && (k[i].repeatable || !sent);
         *later |= k[i].pending;
+        blame(c, i, k[i].pending);
     }
 }
 
@@ -462,7 +531,7 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
         good = reply != NULL;
         if (!good) break;
         uint16_t before = k[i].node;
-        take_reply(c, &k[i], n, reply, later);
+        take_reply(c, &k[i], i, n, reply, later);
         /* Who is sent elsewhere in this batch goes in the next one. */
         if (k[i].pending && k[i].node != before) k[i].node |= REDIRECTED;
     }
@@ -472,12 +541,21 @@ static void run_node(seen_redis *c, struct seen_command *k, size_t count,
 
 static void route(seen_redis *c, struct seen_command *k, size_t n)
 {
+    for (uint16_t i = 0; i < c->n_nodes; i++)
+        c->nodes[i].wanted = false; /* nobody is forgotten until all went out */
     for (size_t i = 0; i < n; i++) {
         if (!k[i].pending) continue;
         if (k[i].node & REDIRECTED && k[i].node != NO_NODE)
             k[i].node ^= REDIRECTED;
         else
             k[i].node = node_for(c, &k[i]);
+        if (c->nodes[k[i].node].port) continue;
+        k[i].pending = false; /* it was for one of seen_redis_primaries() */
+        k[i].status = SEEN_BUSY;
+        c->last.os_errno = 0;
+        snprintf(c->last.text, sizeof c->last.text,
+                 "a node has left the cluster meanwhile: try again");
+        blame(c, i, false);
     }
 }
 
@@ -485,6 +563,7 @@ static void route(seen_redis *c, struct seen_command *k, size_t n)
 static bool run_once(seen_redis *c, struct seen_command *k, size_t n)
 {
     bool later = false, asked[NODES] = {false};
+    c->later.command = SIZE_MAX;
     route(c, k, n);
     for (size_t i = 0; i < n; i++) {
         uint16_t node = k[i].node;
@@ -549,6 +628,7 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         k[i].unknown = false;
         k[i].node = NO_NODE;
     }
+    c->final.command = SIZE_MAX;
     hold_signal(&held);
     while (any_pending(k, n)) {
         c->moved = false;
@@ -557,14 +637,17 @@ seen_status seen_redis_run(seen_redis *c, struct seen_command *k, size_t n,
         if (!any_pending(k, n) || seen_receive_clock() >= until) break;
         if (later || (c->moved && rounds > REDIRECTIONS)) {
             rest(pause);
-            pause = 2 * pause < PAUSE_MOST ? 2 * pause : PAUSE_MOST;
+            pause = 2 * pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX;
         }
         if (c->map_is_old) (void)renew_map(c, until);
     }
     drop_signal(&held);
-    for (size_t i = 0; i < n; i++)
-        if (k[i].status != SEEN_OK)
-            return seen_fail(error, k[i].status, NULL, "%s", c->problem);
+    for (size_t i = 0; i < n; i++) {
+        const struct problem *p = k[i].pending ? &c->later : &c->final;
+        if (k[i].status == SEEN_OK) continue;
+        assert(p->command == i);
+        return tell(p, k[i].status, NULL, error);
+    }
     return SEEN_OK;
 }
 
@@ -585,14 +668,19 @@ seen_status seen_redis_primaries(seen_redis *c, struct seen_primaries *out,
     hold_signal(&held);
     bool known = renew_map(c, seen_receive_clock() + c->patience_ms);
     drop_signal(&held);
-    if (c->cluster && !known)
-        return seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
+    if (c->cluster && !known) return tell(&c->last, SEEN_IO, NULL, error);
     has_slots[0] = !c->cluster;
     for (size_t i = 0; c->cluster && i < SLOTS; i++)
         if (c->slots[i] != NO_NODE) has_slots[c->slots[i]] = true;
     for (uint16_t i = 0; i < c->n_nodes; i++)
         if (has_slots[i]) out->at[out->n++] = (uint16_t)(i + 1);
+    /* Of who has slots, too: the place of a node may be another's now. */
     out->map = seen_crc32c(0, c->slots, sizeof c->slots);
+    for (size_t i = 0; i < out->n; i++) {
+        const struct node *n = &c->nodes[out->at[i] - 1];
+        out->map = seen_crc32c(out->map, n->host, strlen(n->host) + 1);
+        out->map = seen_crc32c(out->map, &n->port, sizeof n->port);
+    }
     return SEEN_OK;
 }
 
@@ -609,7 +697,7 @@ uint64_t seen_redis_patience(struct seen_url *url)
 bool seen_redis_rest(uint64_t until)
 {
     if (seen_receive_clock() >= until) return false;
-    rest(PAUSE_MOST);
+    rest(PAUSE_MAX);
     return true;
 }
 
@@ -628,18 +716,18 @@ seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
         status = seen_url_number(url, "patience", 3600000, PATIENCE_MS,
                                  &c->patience_ms, error);
     if (status == SEEN_OK && c->timeout_ms == 0)
-        status = seen_fail(error, SEEN_INVALID, NULL,
+        status = seen_fail(error, SEEN_INVALID, "url",
                            "URL: timeout=0: expected 1 to 3600000 ms");
     struct held held;
     hold_signal(&held);
     if (status == SEEN_OK && !connect_node(c, &c->nodes[0]))
-        status = seen_fail(error, SEEN_IO, NULL, "%s", c->problem);
+        status = tell(&c->last, SEEN_IO, "url", error);
     /* Who knows the others need not fear for the one that was named. */
     if (status == SEEN_OK) (void)renew_map(c, 0);
     drop_signal(&held);
     if (status == SEEN_OK && (c->stranger || c->strange))
-        status = seen_fail(error, c->strange ? SEEN_CORRUPT : SEEN_IO, NULL,
-                           "%s", c->problem);
+        status =
+            tell(&c->last, c->strange ? SEEN_CORRUPT : SEEN_IO, "url", error);
     if (status == SEEN_OK)
         *out = c;
     else

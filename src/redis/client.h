@@ -21,8 +21,6 @@
 #ifndef SEEN_REDIS_CLIENT_H
 #define SEEN_REDIS_CLIENT_H
 
-#include "seen_file.h"
-
 #include "redis/url.h"
 
 struct redisReply;
@@ -60,7 +58,7 @@ uint64_t seen_redis_patience(struct seen_url *url);
 bool seen_redis_rest(uint64_t until);
 
 /* Each command gets a status and, if SEEN_OK, a reply that is no error. Gives the
- * first status that is not SEEN_OK, and says why. */
+ * status of the first command that is not SEEN_OK, and its sentence. */
 seen_status seen_redis_run(seen_redis *c, struct seen_command *commands,
                            size_t n, seen_error *error);
 /* Of all commands: give the replies back. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_EXPONENT 9999
+#define EXPONENT_MAX 9999
 
 void seen_decimal_put(double x, char to[SEEN_DECIMAL])
 {
@@ -52,7 +52,7 @@ bool seen_decimal_get(const char *text, double *x)
         size_t n = digits_at(at + 1 + sign);
         if (n == 0) return false;
         exponent = strtol(at + 1, NULL, 10);
-        if (labs(exponent) > MOST_EXPONENT) return false;
+        if (labs(exponent) > EXPONENT_MAX) return false;
         at += 1 + sign + n;
     }
     if (*at) return false;

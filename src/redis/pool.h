@@ -13,8 +13,8 @@
 
 #define SEEN_DIGEST 41 /* of a script, in hex, and a NUL */
 
-struct seen_pool_link {
-    struct seen_pool_link *next;
+struct seen_connection {
+    struct seen_connection *next;
     seen_redis *client;
 };
 
@@ -24,9 +24,8 @@ struct seen_pool {
     struct seen_url url;
     uint32_t db;
     pthread_mutex_t lock;
-    struct seen_pool_link *idle;
+    struct seen_connection *idle;
     bool reached; /* a connection was made once: later ones are waited for */
-    char problem[sizeof((seen_error *)0)->text]; /* what went wrong last */
 };
 
 /* Of what follows the scheme. The path is the number of a database; or a key,
@@ -39,25 +38,21 @@ seen_status seen_pool_open(struct seen_pool *p, const char *rest,
 void seen_pool_close(struct seen_pool *p);
 
 /* SEEN_INVALID: in another process. */
-seen_status seen_pool_take(struct seen_pool *p, struct seen_pool_link **link,
+seen_status seen_pool_take(struct seen_pool *p,
+                           struct seen_connection **connection,
                            seen_error *error);
-void seen_pool_return(struct seen_pool *p, struct seen_pool_link *link);
+void seen_pool_return(struct seen_pool *p, struct seen_connection *connection);
 
-/* seen_redis_run() on one of them; what goes wrong is kept. */
+/* seen_redis_run() on one of them. */
 seen_status seen_pool_run(struct seen_pool *p, struct seen_command *commands,
-                          size_t n);
+                          size_t n, seen_error *error);
 /* The digest of a script, which a node knows then; seen_command.script is for the
  * others, and for those that forget it. */
 seen_status seen_pool_script(struct seen_pool *p, const char *text,
-                             char digest[SEEN_DIGEST]);
-/* Keep what went wrong. */
-void seen_pool_tell(struct seen_pool *p, const seen_error *error);
+                             char digest[SEEN_DIGEST], seen_error *error);
 /* A reply is not what was expected: SEEN_CORRUPT. */
-seen_status seen_pool_strange(struct seen_pool *p, const char *command,
+seen_status seen_pool_strange(const char *command,
                               const struct redisReply *reply,
-                              const char *expected);
-/* The same, as a sentence; gives back the status. */
-__attribute__((format(printf, 3, 4))) seen_status
-seen_pool_say(struct seen_pool *p, seen_status status, const char *format, ...);
+                              const char *expected, seen_error *error);
 
 #endif

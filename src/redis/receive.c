@@ -21,11 +21,11 @@
 #include <string.h>
 #include <time.h>
 
-#define MOST_BYTES ((uint64_t)1 << 30) /* of a reply; a string has half of it */
-#define MOST_DEPTH 7                   /* of arrays in arrays */
-#define PIECE      65536               /* bytes to be sent in time */
-#define NO_END     "no end of a reply"
-#define NOT_SENT   "not all that was to be sent was taken"
+#define BYTES_MAX ((uint64_t)1 << 30) /* of a reply; a string has half of it */
+#define DEPTH_MAX 7                   /* of arrays in arrays */
+#define PIECE     65536               /* bytes to be sent in time */
+#define NO_END    "no end of a reply"
+#define NOT_SENT  "not all that was to be sent was taken"
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
@@ -39,12 +39,12 @@ static void *make_array(const redisReadTask *task, element_count n)
     int depth = 0;
     for (const redisReadTask *t = task->parent; t; t = t->parent)
         depth++;
-    if ((size_t)n <= r->elements && depth <= MOST_DEPTH)
+    if ((size_t)n <= r->elements && depth <= DEPTH_MAX)
         return r->standard.createArray(task, n);
     snprintf(r->problem, sizeof r->problem,
              "an array of %lld at depth %d: expected up to %zu, and up to "
              "depth %d",
-             (long long)n, depth, r->elements, MOST_DEPTH);
+             (long long)n, depth, r->elements, DEPTH_MAX);
     return NULL;
 }
 
@@ -78,6 +78,7 @@ static bool fail_io(struct seen_receiver *r, const char *what)
 {
     if (r->conn->err == REDIS_ERR_IO && errno == EAGAIN)
         return too_late(r, what);
+    if (r->conn->err == REDIS_ERR_IO) r->os_errno = errno;
     snprintf(r->problem, sizeof r->problem, "%s", r->conn->errstr);
     return false;
 }
@@ -143,6 +144,7 @@ redisReply *seen_receive(struct seen_receiver *r)
     bool hurried = false;
     r->problem[0] = '\0';
     r->nonsense = false;
+    r->os_errno = 0;
     for (;;) {
         void *reply = NULL;
         if (redisReaderGetReply(reader, &reply) != REDIS_OK)
@@ -165,6 +167,6 @@ redisReply *seen_receive(struct seen_receiver *r)
             return NULL;
         }
         bytes += reader->len - before;
-        if (bytes > MOST_BYTES) return refuse(r, "a reply of more than 1 GiB");
+        if (bytes > BYTES_MAX) return refuse(r, "a reply of more than 1 GiB");
     }
 }

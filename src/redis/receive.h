@@ -20,7 +20,8 @@ struct seen_receiver {
     redisReplyObjectFunctions functions, standard;
     size_t elements;   /* of an array, at most */
     char problem[128]; /* why there is no reply */
-    bool nonsense;     /* because what came is none */
+    int os_errno;      /* of the socket; 0: it did not fail */
+    bool nonsense;     /* what came is no reply */
 };
 
 /* timeout_ms, 1 or more, is what SO_RCVTIMEO and SO_SNDTIMEO of the socket become. */

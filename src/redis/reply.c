@@ -79,12 +79,6 @@ bool seen_reply_flags(const redisReply *reply, size_t n, bool *all)
     return true;
 }
 
-void seen_reply_clean(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127) *text = '?';
-}
-
 void seen_reply_describe(const redisReply *reply, char to[SEEN_REPLY_TEXT])
 {
     const char *name = "of an unknown type";

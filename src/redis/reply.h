@@ -33,9 +33,6 @@ const struct redisReply *seen_reply_at(const struct redisReply *array,
 /* An array of n flags; *all: each is 1. */
 bool seen_reply_flags(const struct redisReply *reply, size_t n, bool *all);
 
-/* For people, in place: bytes that a terminal takes for commands become '?'. */
-void seen_reply_clean(char *text);
-
 /* "an integer", "an array of 3": for people. */
 #define SEEN_REPLY_TEXT 48
 void seen_reply_describe(const struct redisReply *reply,

@@ -51,7 +51,7 @@ static bool decode(const char *from, size_t len, char *to, size_t cap)
 
 static seen_status bad(seen_error *error, const char *what)
 {
-    return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", what);
+    return seen_fail(error, SEEN_INVALID, "url", "URL: %s", what);
 }
 
 /* "user:password@", "password@" or nothing; the rest begins at *at. */
@@ -92,14 +92,15 @@ static seen_status parse_host(const char *at, const char *end,
             port = colon + 1;
         }
     }
-    if (host == host_end) return bad(error, "no host is named");
+    if (host == host_end)
+        return bad(error, "no host: expected one behind //, as in //localhost");
     if (!decode(host, (size_t)(host_end - host), url->host, sizeof url->host))
         return bad(error, "the host is too long or has a bad %XX");
     char digits[8];
     uint64_t number = PORT;
     if (port && (!decode(port, (size_t)(end - port), digits, sizeof digits) ||
                  !seen_url_digits(digits, 65535, &number) || number == 0))
-        return bad(error, "the port is a number from 1 to 65535");
+        return bad(error, "expected a port from 1 to 65535 behind the colon");
     url->port = (uint16_t)number;
     return SEEN_OK;
 }
@@ -127,7 +128,7 @@ static seen_status parse_params(const char *at, struct seen_url *url,
             return bad(error, "a parameter is too long or has a bad %XX");
         url->n++;
         if (is_repeated(url))
-            return seen_fail(error, SEEN_INVALID, NULL,
+            return seen_fail(error, SEEN_INVALID, "url",
                              "URL: %s is given twice",
                              url->param[url->n - 1].name);
         at += len;
@@ -141,7 +142,7 @@ seen_status seen_url_parse(const char *rest, struct seen_url *url,
 {
     *url = (struct seen_url){0};
     if (strncmp(rest, "//", 2) != 0)
-        return bad(error, "expected // and a host");
+        return bad(error, "expected // and a host behind the colon");
     const char *at = rest + 2;
     size_t len = strcspn(at, "/?");
     const char *end = at + len;
@@ -177,8 +178,8 @@ seen_status seen_url_number(struct seen_url *url, const char *name,
     const char *value = seen_url_param(url, name);
     *out = standard;
     if (!value || seen_url_digits(value, most, out)) return SEEN_OK;
-    return seen_fail(error, SEEN_INVALID, NULL,
-                     "URL: %s=%s is not a number up to %llu", name, value,
+    return seen_fail(error, SEEN_INVALID, "url",
+                     "URL: %s=%s: expected a number up to %llu", name, value,
                      (unsigned long long)most);
 }
 
@@ -186,7 +187,7 @@ seen_status seen_url_done(const struct seen_url *url, seen_error *error)
 {
     for (size_t i = 0; i < url->n; i++)
         if (!url->param[i].used)
-            return seen_fail(error, SEEN_INVALID, NULL,
+            return seen_fail(error, SEEN_INVALID, "url",
                              "URL: no parameter is called %s",
                              url->param[i].name);
     return SEEN_OK;

@@ -8,7 +8,7 @@
 #ifndef SEEN_URL_H
 #define SEEN_URL_H
 
-#include "seen_file.h"
+#include "seen.h"
 
 #define SEEN_URL_PARAMS 16
 
@@ -23,7 +23,7 @@ struct seen_url {
     } param[SEEN_URL_PARAMS];
 };
 
-/* What follows the scheme, "//host...". SEEN_INVALID: the report says what. */
+/* What follows the scheme, "//host...". SEEN_INVALID: the error says what. */
 seen_status seen_url_parse(const char *rest, struct seen_url *url,
                            seen_error *error);
 

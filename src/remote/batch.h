@@ -3,6 +3,7 @@
 #define SEEN_REMOTE_BATCH_H
 
 #include "base/alloc.h"
+#include "base/keys.h"
 #include "redis/wire.h"
 
 struct seen_batch {
@@ -29,6 +30,21 @@ static inline void seen_batch_free(struct seen_batch *b)
     static const seen_allocator system_memory;
     seen_release(&system_memory, b->k, b->list);
     seen_release(&system_memory, b->room, b->bytes);
+}
+
+/* Keys of one pipeline, as pointers and lengths. */
+#define SEEN_BATCH_KEYS 512
+struct seen_batch_keys {
+    seen_key pairs[SEEN_BATCH_KEYS];
+    uint8_t room[8 * SEEN_BATCH_KEYS];
+};
+
+static inline const seen_key *seen_batch_keys(struct seen_batch_keys *b,
+                                              seen_keys keys, size_t from,
+                                              size_t n)
+{
+    assert(n <= SEEN_BATCH_KEYS);
+    return seen_keys_some(keys, from, n, b->pairs, b->room);
 }
 
 static inline struct seen_wire seen_batch_wire(const struct seen_batch *b)

@@ -12,14 +12,14 @@
 #include "remote/remote.h"
 
 #include "base/error.h"
+#include "base/keys.h"
 #include "hash/murmur3.h"
 #include "remote/batch.h"
 
 #include <math.h>
 #include <string.h>
 
-#define K       14
-#define AT_ONCE 512 /* keys of one pipeline */
+#define K 14
 
 /* ---- Keys --------------------------------------------------------------- */
 
@@ -44,36 +44,39 @@ static void put_key(struct seen_wire *w, struct seen_command *k,
 }
 
 static seen_status run_batch(seen_remote *m, struct seen_batch *b, bool adds,
-                             const seen_key *keys, size_t n, bool *there)
+                             const seen_key *keys, size_t n, bool *there,
+                             seen_error *error)
 {
     struct seen_wire w = seen_batch_wire(b);
     for (size_t i = 0; i < n; i++)
         put_key(&w, &b->k[i], m, adds, keys[i]);
-    seen_status status = seen_pool_run(&m->pool, b->k, n);
+    seen_status status = seen_pool_run(&m->pool, b->k, n, error);
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         bool set = false;
         if (!seen_reply_flags(b->k[i].reply, K, &set)) /* were all set? */
-            status = seen_pool_strange(&m->pool, "BITFIELD", b->k[i].reply,
-                                       "14 bits");
+            status =
+                seen_pool_strange("BITFIELD", b->k[i].reply, "14 bits", error);
         if (there) there[i] = set;
     }
     seen_redis_done(b->k, n);
     return status;
 }
 
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there)
+static seen_status send(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error)
 {
-    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t most = keys.n < SEEN_BATCH_KEYS ? keys.n : SEEN_BATCH_KEYS;
+    struct seen_batch_keys some;
     const size_t room = SEEN_WIRE_COMMAND + 2 * SEEN_WIRE_WORD +
                         strlen("BITFIELD_RO") + strlen(m->key) +
                         K * SEEN_WIRE_BIT;
     struct seen_batch b;
     seen_status status = seen_batch_new(&b, most, room) ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
-        status =
-            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
-                      there ? there + at : NULL);
+    for (size_t at = 0; status == SEEN_OK && at < keys.n; at += most) {
+        const size_t n = keys.n - at < most ? keys.n - at : most;
+        status = run_batch(m, &b, adds, seen_batch_keys(&some, keys, at, n), n,
+                           there ? there + at : NULL, error);
+    }
     seen_batch_free(&b);
     return status;
 }
@@ -94,59 +97,61 @@ static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
 #define ENOUGH 64   /* ones to reckon with */
 
 /* Of the whole string, from the ones at its beginning where these are enough. */
-static seen_status count_ones(seen_remote *m, uint64_t len, double *ones)
+static seen_status count_ones(seen_remote *m, uint64_t len, double *ones,
+                              seen_error *error)
 {
     const char *argv[] = {"BITCOUNT", m->key, "0", "4095"};
     struct seen_command k;
     int64_t n = 0;
     uint64_t all = 0;
-    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    seen_status status = seen_remote_do(m, &k, 4, argv, true, error);
     if (status == SEEN_OK && !seen_reply_integer(k.reply, 0, 8 * SAMPLE, &n))
-        status = seen_pool_strange(&m->pool, "BITCOUNT", k.reply, "a number");
+        status = seen_pool_strange("BITCOUNT", k.reply, "a number", error);
     seen_redis_done(&k, 1);
     *ones = (double)n * (double)len / SAMPLE;
     if (status != SEEN_OK || (len > SAMPLE && n >= ENOUGH)) return status;
-    status = seen_remote_number(m, "BITCOUNT", &all);
+    status = seen_remote_number(m, "BITCOUNT", &all, error);
     *ones = (double)all;
     return status;
 }
 
 /* Of a string that is as long as M bits make it: has its last byte ones that are
  * none of these bits? Another may have shortened it meanwhile. */
-static seen_status look_behind(seen_remote *m, bool *ones)
+static seen_status look_behind(seen_remote *m, bool *ones, seen_error *error)
 {
     const char *argv[] = {"GETRANGE", m->key, "-1", "-1"};
     const unsigned unused = (unsigned)(8 - m->bits % 8) % 8;
     struct seen_command k;
     seen_key last = {0};
     if (!unused) return SEEN_OK;
-    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    seen_status status = seen_remote_do(m, &k, 4, argv, true, error);
     if (status == SEEN_OK && !seen_reply_string(k.reply, &last))
-        status = seen_pool_strange(&m->pool, "GETRANGE", k.reply, "a string");
+        status = seen_pool_strange("GETRANGE", k.reply, "a string", error);
     if (status == SEEN_OK && last.len)
         *ones = *(const uint8_t *)last.data & ((1u << unused) - 1);
     seen_redis_done(&k, 1);
     return status;
 }
 
-static seen_status check_length(seen_remote *m, uint64_t *len)
+static seen_status check_length(seen_remote *m, uint64_t *len,
+                                seen_error *error)
 {
     bool longer, ones = false;
-    seen_status status = seen_remote_length(m, len, &longer);
+    seen_status status = seen_remote_length(m, len, &longer, error);
     if (status == SEEN_OK && *len == (m->bits + 7) / 8)
-        status = look_behind(m, &ones);
+        status = look_behind(m, &ones, error);
     if (status == SEEN_OK && ones)
-        return seen_pool_say(&m->pool, SEEN_MISMATCH,
-                             "%.100s: has ones at or beyond bits=%llu: give "
-                             "the bits of the service",
-                             m->key, (unsigned long long)m->bits);
+        return seen_fail(error, SEEN_MISMATCH, "bits",
+                         "%.100s: has ones at or beyond bits=%llu: give "
+                         "the bits of the service",
+                         m->key, (unsigned long long)m->bits);
     if (status != SEEN_OK || !longer) return status;
-    return seen_pool_say(&m->pool, SEEN_MISMATCH,
-                         "%.100s: has %llu bytes, bits=%llu takes %llu at "
-                         "most: give the bits of the service",
-                         m->key, (unsigned long long)*len,
-                         (unsigned long long)m->bits,
-                         (unsigned long long)(m->bits + 7) / 8);
+    return seen_fail(error, SEEN_MISMATCH, "bits",
+                     "%.100s: has %llu bytes, bits=%llu takes %llu at "
+                     "most: give the bits of the service",
+                     m->key, (unsigned long long)*len,
+                     (unsigned long long)m->bits,
+                     (unsigned long long)(m->bits + 7) / 8);
 }
 
 static seen_status open(seen_remote *m, const seen_spec *create,
@@ -155,21 +160,21 @@ static seen_status open(seen_remote *m, const seen_spec *create,
     uint64_t len;
     double ones;
     (void)create;
-    seen_status status = check_length(m, &len);
+    seen_status status = check_length(m, &len, error);
     outcome->empty = status == SEEN_OK && len == 0;
     if (status != SEEN_OK || len == 0 || 8 * len >= m->bits) return status;
-    status = count_ones(m, len, &ones);
+    status = count_ones(m, len, &ones, error);
     if (status != SEEN_OK) return status;
     const unsigned long long below = 8 * len, bits = m->bits;
     double chance = pow((double)below / (double)bits, ones);
     if (chance < REFUSE)
-        return seen_pool_say(&m->pool, SEEN_MISMATCH,
-                             "%.100s: about %.0f bits are set, all below %llu: "
-                             "not a filter of bits=%llu; give the bits of the "
-                             "service",
-                             m->key, ones, below, bits);
+        return seen_fail(error, SEEN_MISMATCH, "bits",
+                         "%.100s: about %.0f bits are set, all below %llu: "
+                         "not a filter of bits=%llu; give the bits of the "
+                         "service",
+                         m->key, ones, below, bits);
     if (chance < WARN)
-        seen_fail(error, SEEN_OK, NULL,
+        seen_warn(error, "bits",
                   "%.100s: all bits that are set are below %llu, which is "
                   "unlikely with bits=%llu: is that what the service has?",
                   m->key, below, bits);
@@ -178,15 +183,17 @@ static seen_status open(seen_remote *m, const seen_spec *create,
 
 /* ---- How it is doing ---------------------------------------------------- */
 
-static seen_status info_of(seen_remote *m, seen_remote_info *info)
+static seen_status info_of(seen_remote *m, seen_remote_info *info,
+                           seen_error *error)
 {
     const double bits = (double)m->bits;
     uint64_t ones;
     info->layout = "gozero";
     info->parts = 1;
     info->capacity = (uint64_t)(bits / 20); /* go-zero's advice */
-    seen_status status = check_length(m, &info->bytes);
-    if (status == SEEN_OK) status = seen_remote_number(m, "BITCOUNT", &ones);
+    seen_status status = check_length(m, &info->bytes, error);
+    if (status == SEEN_OK)
+        status = seen_remote_number(m, "BITCOUNT", &ones, error);
     if (status != SEEN_OK) return status;
     double zeros = 1 - (double)ones / bits;
     info->items =

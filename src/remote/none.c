@@ -3,13 +3,20 @@
 
 #include "base/error.h"
 
+static seen_status refuse(seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "built without hiredis: filters and users on servers "
+                     "require it");
+}
+
 seen_status seen_remote_open(seen_remote **m, const char *url,
                              const seen_spec *create, seen_outcome *outcome,
                              seen_error *error)
 {
     (void)m, (void)url, (void)create, (void)outcome;
-    seen_error_begin(error);
-    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without hiredis");
+    return refuse(error);
 }
 
 void seen_remote_close(seen_remote *m)
@@ -17,49 +24,45 @@ void seen_remote_close(seen_remote *m)
     (void)m;
 }
 
-const char *seen_remote_problem(const seen_remote *m)
+seen_status seen_remote_maybe_many(seen_remote *m, seen_keys keys,
+                                   bool *answers, seen_error *error)
 {
-    (void)m;
-    return "";
+    (void)m, (void)keys, (void)answers;
+    return refuse(error);
 }
 
-seen_status seen_remote_maybe_many(seen_remote *m, const seen_key *keys,
-                                   size_t n, bool *answers)
+seen_status seen_remote_add_many(seen_remote *m, seen_keys keys, bool *fresh,
+                                 seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)answers;
-    return SEEN_UNSUPPORTED;
+    (void)m, (void)keys, (void)fresh;
+    return refuse(error);
 }
 
-seen_status seen_remote_add_many(seen_remote *m, const seen_key *keys, size_t n,
-                                 bool *fresh)
+seen_status seen_remote_remove_many(seen_remote *m, seen_keys keys,
+                                    bool *removed, seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)fresh;
-    return SEEN_UNSUPPORTED;
+    (void)m, (void)keys, (void)removed;
+    return refuse(error);
 }
 
-seen_status seen_remote_remove_many(seen_remote *m, const seen_key *keys,
-                                    size_t n, bool *removed)
+seen_status seen_remote_expire(seen_remote *m, uint64_t ttl_ms, bool *known,
+                               seen_error *error)
 {
-    (void)m, (void)keys, (void)n, (void)removed;
-    return SEEN_UNSUPPORTED;
+    (void)m, (void)ttl_ms, (void)known;
+    return refuse(error);
 }
 
-seen_status seen_remote_expire(seen_remote *m, uint64_t ms, bool *known)
-{
-    (void)m, (void)ms, (void)known;
-    return SEEN_UNSUPPORTED;
-}
-
-seen_status seen_remote_delete(seen_remote *m, bool *known)
+seen_status seen_remote_delete(seen_remote *m, bool *known, seen_error *error)
 {
     (void)m, (void)known;
-    return SEEN_UNSUPPORTED;
+    return refuse(error);
 }
 
-seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info)
+seen_status seen_remote_info_of(seen_remote *m, seen_remote_info *info,
+                                seen_error *error)
 {
     (void)m, (void)info;
-    return SEEN_UNSUPPORTED;
+    return refuse(error);
 }
 
 seen_status seen_remote_users(seen_users **u, const char *url,
@@ -67,6 +70,5 @@ seen_status seen_remote_users(seen_users **u, const char *url,
                               seen_outcome *outcome, seen_error *error)
 {
     (void)u, (void)url, (void)options, (void)outcome;
-    seen_error_begin(error);
-    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without hiredis");
+    return refuse(error);
 }

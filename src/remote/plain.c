@@ -31,6 +31,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "bits/line.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
@@ -45,8 +46,7 @@
 #define LINE       64 /* bytes */
 #define PART_LINES ((uint64_t)1 << 19)
 #define TRAILER    8
-#define AT_ONCE    512 /* keys of one pipeline */
-#define MOST_LINES ((uint64_t)1 << 36)
+#define LINES_MAX  ((uint64_t)1 << 36)
 #define WORDS      3 /* log2 of a line's eight */
 
 static const seen_allocator system_memory;
@@ -105,7 +105,7 @@ static seen_status understand(const char *text, struct plain *p)
     p->tag = tag;
     describe(p, again, sizeof again); /* as we would have written it */
     bool good = strcmp(text, again) == 0 && p->lines >= p->probes &&
-                p->lines <= MOST_LINES && p->probes >= 1 && p->probes <= 2;
+                p->lines <= LINES_MAX && p->probes >= 1 && p->probes <= 2;
     return good ? SEEN_OK : SEEN_CORRUPT;
 }
 
@@ -160,22 +160,24 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
                       .flags = SEEN_KEYED,
                       .key = p->secret};
     const char *problem = seen_plan_problem(&wish);
-    if (problem) return seen_fail(error, SEEN_INVALID, NULL, "%s", problem);
+    if (problem) return seen_fail(error, SEEN_INVALID, "fpp", "%s", problem);
     seen_status status = seen_plan_for(&wish, &blocked);
     if (status != SEEN_OK) return status;
     p->lines = blocked.bits / SEEN_LINE_BITS;
     p->probes = blocked.lines;
     p->items = spec->items;
     p->fpp = spec->fpp;
-    if (p->probes > 2 || p->lines > MOST_LINES)
-        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
-                         "such a low rate takes more than two lines a key");
+    if (p->probes > 2 || p->lines > LINES_MAX)
+        return seen_fail(error, SEEN_UNSUPPORTED, "fpp",
+                         "fpp %g: takes more than two lines a key, expected a "
+                         "higher rate",
+                         spec->fpp);
     return SEEN_OK;
 }
 
 /* Zeros, and the trailer behind them. */
 static seen_status make_part(seen_remote *m, const struct plain *p,
-                             uint64_t part)
+                             uint64_t part, seen_error *error)
 {
     char key[SEEN_REMOTE_KEY], at[24], trailer[TRAILER + 1] = "seenline";
     const char *argv[] = {"SETRANGE", key, at, trailer};
@@ -184,11 +186,11 @@ static seen_status make_part(seen_remote *m, const struct plain *p,
     int64_t len;
     name_part(p, part, key);
     snprintf(at, sizeof at, "%lld", (long long)end);
-    seen_status status = seen_remote_do(m, &k, 4, argv, true);
+    seen_status status = seen_remote_do(m, &k, 4, argv, true, error);
     if (status == SEEN_OK &&
         !seen_reply_integer(k.reply, end + TRAILER, end + TRAILER, &len))
-        status = seen_pool_strange(&m->pool, argv[0], k.reply,
-                                   "the length that it makes");
+        status = seen_pool_strange(argv[0], k.reply, "the length that it makes",
+                                   error);
     seen_redis_done(&k, 1);
     return status;
 }
@@ -197,17 +199,14 @@ static seen_status make_part(seen_remote *m, const struct plain *p,
 static void remove_parts(seen_remote *m, const struct plain *p)
 {
     char key[SEEN_REMOTE_KEY];
-    char problem[sizeof m->pool.problem]; /* what matters happened before */
-    memcpy(problem, m->pool.problem, sizeof problem);
     seen_status status = SEEN_OK;
     for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++) {
         const char *argv[] = {"UNLINK", key};
         struct seen_command k;
         name_part(p, i, key);
-        status = seen_remote_do(m, &k, 2, argv, true);
+        status = seen_remote_do(m, &k, 2, argv, true, NULL);
         seen_redis_done(&k, 1);
     }
-    memcpy(m->pool.problem, problem, sizeof problem);
 }
 
 static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
@@ -216,16 +215,16 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     struct plain *p = m->own;
     uint8_t random[16];
     char text[512];
-    if (!spec->items || !(spec->fpp > 0 && spec->fpp < 1))
-        return seen_fail(error, SEEN_INVALID, NULL, "expected items and fpp");
+    seen_status status = seen_remote_check_create(spec, error);
+    if (status != SEEN_OK) return status;
     if (seen_random_secret(p->secret) != SEEN_OK ||
         seen_random_secret(random) != SEEN_OK)
-        return seen_fail_io(error, NULL, "random");
+        return seen_fail_io(error, NULL, "random bytes");
     p->tag = seen_get_le64(random);
     set_prefix(m, p);
-    seen_status status = plan(p, spec, error);
+    status = plan(p, spec, error);
     for (uint64_t i = 0; status == SEEN_OK && i < parts_of(p); i++)
-        status = make_part(m, p, i);
+        status = make_part(m, p, i, error);
     if (status != SEEN_OK) {
         remove_parts(m, p);
         return status;
@@ -233,40 +232,40 @@ static seen_status make(seen_remote *m, const seen_spec *spec, bool *ours,
     describe(p, text, sizeof text);
     const char *argv[] = {"SET", m->key, text, "NX"};
     struct seen_command k;
-    status = seen_remote_do(m, &k, 4, argv, false);
+    status = seen_remote_do(m, &k, 4, argv, false, error);
     *ours = status == SEEN_OK && seen_reply_status(k.reply);
     if (status == SEEN_OK && !*ours && !seen_reply_nil(k.reply))
-        status = seen_pool_strange(&m->pool, "SET", k.reply, "OK or nil");
+        status = seen_pool_strange("SET", k.reply, "OK or nil", error);
     seen_redis_done(&k, 1);
     /* If the reply was lost it may be ours: its parts stay. */
     if (status == SEEN_OK && !*ours) remove_parts(m, p);
     return status;
 }
 
-static seen_status read_text(seen_remote *m, const struct redisReply *reply)
+static seen_status read_text(seen_remote *m, const struct redisReply *reply,
+                             seen_error *error)
 {
     seen_key text;
-    if (seen_reply_nil(reply))
-        return seen_pool_say(&m->pool, SEEN_ABSENT,
-                             "%.100s: no such key on the server", m->key);
+    if (seen_reply_nil(reply)) return seen_remote_absent(m, error);
     if (!seen_reply_string(reply, &text))
-        return seen_pool_strange(&m->pool, "GET", reply, "a string");
+        return seen_pool_strange("GET", reply, "a string", error);
     bool whole = strlen(text.data) == text.len; /* no NUL in it */
     seen_status status = whole ? understand(text.data, m->own) : SEEN_CORRUPT;
     if (status == SEEN_OK)
         set_prefix(m, m->own);
     else
-        seen_pool_say(&m->pool, status, "%.100s: is no filter of this layout",
-                      m->key);
+        seen_fail(error, status, "key",
+                  "%.100s: is no filter of this layout: give another key",
+                  m->key);
     return status;
 }
 
-static seen_status find(seen_remote *m)
+static seen_status find(seen_remote *m, seen_error *error)
 {
     const char *argv[] = {"GET", m->key};
     struct seen_command k;
-    seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) status = read_text(m, k.reply);
+    seen_status status = seen_remote_do(m, &k, 2, argv, true, error);
+    if (status == SEEN_OK) status = read_text(m, k.reply, error);
     seen_redis_done(&k, 1);
     return status;
 }
@@ -274,16 +273,17 @@ static seen_status find(seen_remote *m)
 static seen_status open(seen_remote *m, const seen_spec *create,
                         seen_outcome *outcome, seen_error *error)
 {
+    seen_error found = {0};
     m->own = seen_alloc_zeroed(&system_memory, sizeof(struct plain));
     if (!m->own) return SEEN_NOMEM;
-    seen_status status = find(m);
-    if (status != SEEN_ABSENT || !create) return status;
+    seen_status status = find(m, &found);
+    if (status != SEEN_ABSENT || !create)
+        return seen_fail_as(error, status, &found);
     bool ours = false;
-    m->pool.problem[0] = '\0';
     status = make(m, create, &ours, error);
     if (status != SEEN_OK) return status;
     outcome->created = ours;
-    return ours ? SEEN_OK : find(m);
+    return ours ? SEEN_OK : find(m, error);
 }
 
 static void close(seen_remote *m)
@@ -359,17 +359,18 @@ static bool bits_are_set(const uint8_t *line, uint32_t x)
 }
 
 /* Was everything set? */
-static seen_status read_reply(seen_remote *m, const struct redisReply *reply,
-                              bool adds, const struct probe *o, bool *set)
+static seen_status read_reply(const struct redisReply *reply, bool adds,
+                              const struct probe *o, bool *set,
+                              seen_error *error)
 {
     seen_key line;
     if (adds)
         return seen_reply_flags(reply, SEEN_LINE_WORDS, set)
                    ? SEEN_OK
-                   : seen_pool_strange(&m->pool, "BITFIELD", reply, "8 bits");
+                   : seen_pool_strange("BITFIELD", reply, "8 bits", error);
     if (!seen_reply_string(reply, &line) || line.len != LINE)
-        return seen_pool_strange(&m->pool, "GETRANGE", reply,
-                                 "a string of 64 bytes");
+        return seen_pool_strange("GETRANGE", reply, "a string of 64 bytes",
+                                 error);
     *set = bits_are_set(line.data, o->x);
     return SEEN_OK;
 }
@@ -435,43 +436,46 @@ static void put_keys(struct batch *b, const struct plain *p, bool adds,
         put_length(&w, &k[b->n + i], p, b->part[i]);
 }
 
-static seen_status check_part(seen_remote *m, uint64_t part,
-                              const struct redisReply *reply)
+static seen_status check_part(const seen_remote *m, uint64_t part,
+                              const struct redisReply *reply, seen_error *error)
 {
     uint64_t full = lines_of_part(m->own, part) * LINE + TRAILER;
     int64_t length;
     if (!seen_reply_integer(reply, 0, INT64_MAX, &length))
-        return seen_pool_strange(&m->pool, "STRLEN", reply, "a length");
+        return seen_pool_strange("STRLEN", reply, "a length", error);
     if ((uint64_t)length == full) return SEEN_OK;
-    return seen_pool_say(&m->pool, SEEN_CORRUPT,
-                         "%.100s: part %llu is gone, evicted or expired: "
-                         "nobody knows what was in it",
-                         m->key, (unsigned long long)part);
+    return seen_fail(error, SEEN_CORRUPT, "key",
+                     "%.100s: part %llu is gone, evicted or expired, and "
+                     "its keys with it: delete the filter and fill it again",
+                     m->key, (unsigned long long)part);
 }
 
-static seen_status check_parts(seen_remote *m, const struct batch *b)
+static seen_status check_parts(const seen_remote *m, const struct batch *b,
+                               seen_error *error)
 {
     seen_status status = SEEN_OK;
     for (size_t i = 0; status == SEEN_OK && i < b->parts; i++)
-        status = check_part(m, b->part[i], b->commands.k[b->n + i].reply);
+        status =
+            check_part(m, b->part[i], b->commands.k[b->n + i].reply, error);
     return status;
 }
 
 static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
-                             const seen_key *keys, size_t n, bool *set)
+                             const seen_key *keys, size_t n, bool *set,
+                             seen_error *error)
 {
     const struct plain *p = m->own;
     struct seen_command *k = b->commands.k;
     put_keys(b, p, adds, keys, n);
-    seen_status status = seen_pool_run(&m->pool, k, b->n + b->parts);
-    if (status == SEEN_OK) status = check_parts(m, b);
+    seen_status status = seen_pool_run(&m->pool, k, b->n + b->parts, error);
+    if (status == SEEN_OK) status = check_parts(m, b, error);
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         bool all = true;
         for (uint32_t probe = 0; status == SEEN_OK && probe < p->probes;
              probe++) {
             size_t at = i * p->probes + probe;
             bool one = false;
-            status = read_reply(m, k[at].reply, adds, &b->o[at], &one);
+            status = read_reply(k[at].reply, adds, &b->o[at], &one, error);
             all &= one;
         }
         if (set) set[i] = all;
@@ -480,36 +484,40 @@ static seen_status run_batch(seen_remote *m, struct batch *b, bool adds,
     return status;
 }
 
-static seen_status send(seen_remote *m, bool adds, const seen_key *keys,
-                        size_t n, bool *there)
+static seen_status send(seen_remote *m, bool adds, seen_keys keys, bool *there,
+                        seen_error *error)
 {
-    const size_t most = n < AT_ONCE ? n : AT_ONCE;
+    const size_t most = keys.n < SEEN_BATCH_KEYS ? keys.n : SEEN_BATCH_KEYS;
+    struct seen_batch_keys some;
     struct batch b;
     seen_status status =
         make_room(&b, m->own, most, adds) ? SEEN_OK : SEEN_NOMEM;
-    for (size_t at = 0; status == SEEN_OK && at < n; at += most)
-        status =
-            run_batch(m, &b, adds, keys + at, n - at < most ? n - at : most,
-                      there ? there + at : NULL);
+    for (size_t at = 0; status == SEEN_OK && at < keys.n; at += most) {
+        const size_t n = keys.n - at < most ? keys.n - at : most;
+        status = run_batch(m, &b, adds, seen_batch_keys(&some, keys, at, n), n,
+                           there ? there + at : NULL, error);
+    }
     free_room(&b);
     return status;
 }
 
 /* ---- How it is doing ---------------------------------------------------- */
 
-static seen_status look_at_part(seen_remote *m, uint64_t part, const char *key)
+static seen_status look_at_part(seen_remote *m, uint64_t part, const char *key,
+                                seen_error *error)
 {
     const char *argv[] = {"STRLEN", key};
     struct seen_command k;
-    seen_status status = seen_remote_do(m, &k, 2, argv, true);
-    if (status == SEEN_OK) status = check_part(m, part, k.reply);
+    seen_status status = seen_remote_do(m, &k, 2, argv, true, error);
+    if (status == SEEN_OK) status = check_part(m, part, k.reply, error);
     seen_redis_done(&k, 1);
     return status;
 }
 
 /* A key sets one bit in each word of its lines; by Poisson, of the bits of all
  * words exp(-keys / (64 lines)) are still 0. */
-static seen_status info_of(seen_remote *m, seen_remote_info *info)
+static seen_status info_of(seen_remote *m, seen_remote_info *info,
+                           seen_error *error)
 {
     const struct plain *p = m->own;
     char key[SEEN_REMOTE_KEY];
@@ -520,16 +528,15 @@ static seen_status info_of(seen_remote *m, seen_remote_info *info)
         const char *argv[] = {"BITCOUNT", key, "0", end};
         struct seen_command k;
         name_part(p, i, key);
-        status = look_at_part(m, i, key);
+        status = look_at_part(m, i, key, error);
         if (status != SEEN_OK) break;
         snprintf(end, sizeof end, "%llu",
                  (unsigned long long)(lines_of_part(p, i) * LINE - 1));
         int64_t n = 0;
         const int64_t bits = (int64_t)(lines_of_part(p, i) * SEEN_LINE_BITS);
-        status = seen_remote_do(m, &k, 4, argv, true);
+        status = seen_remote_do(m, &k, 4, argv, true, error);
         if (status == SEEN_OK && !seen_reply_integer(k.reply, 0, bits, &n))
-            status =
-                seen_pool_strange(&m->pool, "BITCOUNT", k.reply, "a number");
+            status = seen_pool_strange("BITCOUNT", k.reply, "a number", error);
         ones += (double)n;
         seen_redis_done(&k, 1);
     }

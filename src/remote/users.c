@@ -16,7 +16,9 @@ seen_status seen_remote_users(seen_users **u, const char *url,
 {
     const char *rest = NULL;
     seen_error_begin(error);
-    if (!u || !url) return SEEN_INVALID;
+    if (!u || !url)
+        return seen_fail(error, SEEN_INVALID, u ? "url" : "u", "%s is NULL",
+                         u ? "url" : "u");
     const struct seen_users_kind *kind =
         seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, url, &rest);
     return seen_users_open_kind(

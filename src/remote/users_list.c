@@ -55,7 +55,7 @@
 #define FILTERS      5 /* of a user, at most */
 #define NAME_LEAST   2 /* bytes; the services refuse less */
 #define PLACE        3 /* bytes of a position */
-#define MOST_LETTERS 65536
+#define LETTERS_MAX  65536
 #define ITEMS        1000
 #define FPP          0.001
 #define TTL          432000 /* seconds: five days */
@@ -176,23 +176,22 @@ struct list {
 
 /* ---- Names -------------------------------------------------------------- */
 
-static seen_status check_user(struct list *m, seen_key user)
+static seen_status check_user(seen_key user, seen_error *error)
 {
     if (user.len >= NAME_LEAST) return SEEN_OK;
-    return seen_pool_say(&m->server.pool, SEEN_INVALID,
-                         "a user of %zu byte: such lists have users of %d or "
-                         "more",
-                         user.len, NAME_LEAST);
+    return seen_fail(error, SEEN_INVALID, "user",
+                     "user of %zu byte: such lists have users of %d or more",
+                     user.len, NAME_LEAST);
 }
 
-static seen_status no_list(struct list *m)
+static seen_status no_list(const struct list *m, seen_error *error)
 {
-    return seen_pool_say(&m->server.pool, SEEN_CORRUPT,
-                         "not a list of count::base64, each of %llu bits, as "
-                         "n=%llu and p=%g make them: give n and p as the "
-                         "service has them",
-                         (unsigned long long)m->place.bits,
-                         (unsigned long long)m->spec.items, m->spec.fpp);
+    return seen_fail(error, SEEN_CORRUPT, "user",
+                     "not a list of count::base64, each of %llu bits, as "
+                     "n=%llu and p=%g make them: give n and p as the service "
+                     "has them",
+                     (unsigned long long)m->place.bits,
+                     (unsigned long long)m->spec.items, m->spec.fpp);
 }
 
 /* ---- Repeats ------------------------------------------------------------ */
@@ -269,28 +268,29 @@ static seen_status read_filters(const struct list *m,
     return status;
 }
 
-static seen_status get_filters(struct list *m, seen_key user, seen_filter **f)
+static seen_status get_filters(struct list *m, seen_key user, seen_filter **f,
+                               seen_error *error)
 {
-    seen_status status = check_user(m, user);
+    seen_status status = check_user(user, error);
     if (status != SEEN_OK) return status;
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     if (status == SEEN_OK) status = read_filters(m, o->k.reply, f);
-    if (status == SEEN_CORRUPT) status = no_list(m);
+    if (status == SEEN_CORRUPT) status = no_list(m, error);
     seen_orders_done(o, 1);
     return status;
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
-                       bool *seen)
+                       bool *seen, seen_error *error)
 {
     struct list *m = (struct list *)u;
     seen_filter *f = NULL;
     (void)now;
-    seen_status status = get_filters(m, user, &f);
+    seen_status status = get_filters(m, user, &f, error);
     if (status != SEEN_OK && status != SEEN_ABSENT) return status;
     memset(seen, 0, n * sizeof *seen);
     bool *again = n && repeats ? malloc(n * sizeof *again) : NULL;
@@ -370,16 +370,19 @@ static bool put_request(struct call *c, struct list *m,
     return true;
 }
 
-static seen_status read_request(const struct call *c, struct list *m,
-                                seen_users_request *r)
+/* `lost`: why orders have no reply. */
+static seen_status read_request(const struct call *c, const struct list *m,
+                                seen_users_request *r, const seen_error *lost,
+                                seen_error *error)
 {
     r->taken = 0;
     if (!c->order) return SEEN_OK;
     const struct redisReply *reply = c->order->k.reply;
-    if (c->order->k.status != SEEN_OK) return c->order->k.status;
+    if (c->order->k.status != SEEN_OK)
+        return seen_fail_as(error, c->order->k.status, lost);
     int64_t broken;
     seen_key answers;
-    if (seen_reply_integer(reply, 0, 0, &broken)) return no_list(m);
+    if (seen_reply_integer(reply, 0, 0, &broken)) return no_list(m, error);
     size_t sent = 0, at = 0, taken = 0;
     for (size_t i = 0; i < r->n; i++)
         sent += is_sent(c, i);
@@ -390,8 +393,8 @@ static seen_status read_request(const struct call *c, struct list *m,
         taken += letter[i] == '1';
     }
     if (!good || (c->takes && taken > r->count))
-        return seen_pool_strange(&m->server.pool, "a script", reply,
-                                 "0 or 1 for each item");
+        return seen_pool_strange("a script", reply, "0 or 1 for each item",
+                                 error);
     for (size_t i = 0; i < r->n; i++) {
         bool fresh = is_sent(c, i) && letter[at++] == '1';
         if (c->takes && fresh)
@@ -403,26 +406,28 @@ static seen_status read_request(const struct call *c, struct list *m,
 }
 
 /* Bad requests are found before any is carried out. */
-static seen_status check_requests(struct list *m, bool takes,
-                                  seen_users_request *r, size_t n)
+static seen_status check_requests(bool takes, seen_users_request *r, size_t n,
+                                  seen_error *error)
 {
     seen_status status = SEEN_OK;
     for (size_t i = 0; i < n; i++) {
-        r[i].status = check_user(m, r[i].user);
+        r[i].status = check_user(r[i].user, error);
         if (!takes && r[i].n == 0)
-            r[i].status = seen_pool_say(&m->server.pool, SEEN_INVALID,
-                                        "a mark without items");
+            r[i].status = seen_fail(error, SEEN_INVALID, "n",
+                                    "n 0: a mark in such lists has items");
         if (status == SEEN_OK) status = r[i].status;
     }
     return status;
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n)
+                          uint64_t now, seen_users_request *r, size_t n,
+                          seen_error *error)
 {
     struct list *m = (struct list *)u;
+    seen_error lost = {0};
     (void)now;
-    seen_status status = check_requests(m, kind == SEEN_USERS_TAKE, r, n);
+    seen_status status = check_requests(kind == SEEN_USERS_TAKE, r, n, error);
     if (status != SEEN_OK) {
         seen_users_refuse(r, n, status);
         return status;
@@ -438,9 +443,10 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
         if (!put_request(&c[i], m, &r[i])) status = SEEN_NOMEM;
     }
     bool ready = status == SEEN_OK;
-    if (ready && orders) (void)seen_orders_run(&m->server, o, orders);
+    if (ready && orders) (void)seen_orders_run(&m->server, o, orders, &lost);
     for (size_t i = 0; i < n; i++) { /* each has a status of its own */
-        r[i].status = ready ? read_request(&c[i], m, &r[i]) : status;
+        r[i].status =
+            ready ? read_request(&c[i], m, &r[i], &lost, error) : status;
         if (status == SEEN_OK) status = r[i].status;
         if (c) free(c[i].again);
     }
@@ -450,21 +456,21 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n)
+                          const seen_key *items, size_t n, seen_error *error)
 {
-    (void)user, (void)now, (void)items;
+    (void)u, (void)user, (void)now, (void)items;
     if (n == 0) return SEEN_OK;
-    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
-                         "items cannot be taken out of Bloom filters: a "
-                         "user is forgotten as a whole");
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "items cannot be taken out of Bloom filters: a user is "
+                     "forgotten as a whole");
 }
 
 /* ---- One command about a user ------------------------------------------- */
 
 static seen_status number_of(struct list *m, const char *command, seen_key user,
-                             bool repeatable, int64_t *out)
+                             bool repeatable, int64_t *out, seen_error *error)
 {
-    seen_status status = check_user(m, user);
+    seen_status status = check_user(user, error);
     if (status != SEEN_OK) return status;
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
@@ -472,11 +478,10 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
         seen_order_text(o, command);
         seen_order_key(o, &m->server, user);
         o->k.repeatable = repeatable;
-        status = seen_orders_run(&m->server, o, 1);
+        status = seen_orders_run(&m->server, o, 1, error);
         if (status == SEEN_OK &&
             !seen_reply_integer(o->k.reply, -2, INT64_MAX, out))
-            status = seen_pool_strange(&m->server.pool, command, o->k.reply,
-                                       "a number");
+            status = seen_pool_strange(command, o->k.reply, "a number", error);
     } else {
         status = SEEN_NOMEM;
     }
@@ -485,14 +490,16 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known)
+                               uint64_t now, bool *known, seen_error *error)
 {
     int64_t keys = 0;
     (void)now;
     /* What is no list says so, and stays. */
-    seen_status status = number_of((struct list *)u, "LLEN", user, true, &keys);
+    seen_status status =
+        number_of((struct list *)u, "LLEN", user, true, &keys, error);
     if (status == SEEN_OK)
-        status = number_of((struct list *)u, "UNLINK", user, false, &keys);
+        status =
+            number_of((struct list *)u, "UNLINK", user, false, &keys, error);
     *known = keys > 0;
     return status;
 }
@@ -526,18 +533,18 @@ static seen_status inspect(const struct list *m, const struct redisReply *reply,
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
-                           seen_exposure_info *info)
+                           seen_exposure_info *info, seen_error *error)
 {
     struct list *m = (struct list *)u;
     int64_t left = -1;
-    seen_status status = number_of(m, "PTTL", user, true, &left);
+    seen_status status = number_of(m, "PTTL", user, true, &left, error);
     if (status != SEEN_OK) return status;
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     if (status == SEEN_OK) status = inspect(m, o->k.reply, info);
-    if (status == SEEN_CORRUPT) status = no_list(m);
+    if (status == SEEN_CORRUPT) status = no_list(m, error);
     seen_orders_done(o, 1);
     uint64_t ttl = m->ttl * 1000;
     if (status == SEEN_OK && left >= 0 && (uint64_t)left <= ttl &&
@@ -556,60 +563,27 @@ static void read_entry(const struct seen_server *m,
     e->status = inspect((const struct list *)m, reply, &e->info);
 }
 
-static seen_status each(struct seen_users *u, uint64_t now,
-                        bool (*one)(void *ctx, const seen_users_entry *entry),
-                        void *ctx)
-{
-    static const struct seen_server_view view = {
-        .type = "list", .put = put_range, .read = read_entry};
-    return seen_server_each((struct seen_server *)u, &view, now, one, ctx);
-}
+static const struct seen_server_reader reader = {
+    .type = "list", .put = put_range, .read = read_entry};
 
 static seen_status record(struct seen_users *u, seen_key user, void *buf,
-                          size_t cap, size_t *len)
+                          size_t cap, size_t *len, seen_error *error)
 {
-    (void)user, (void)buf, (void)cap, (void)len;
-    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
-                         "a list is no record");
-}
-
-static seen_policy policy_of(const struct list *m)
-{
-    return (seen_policy){.items = (uint32_t)m->spec.items,
-                         .generations = FILTERS,
-                         .fpp = m->spec.fpp,
-                         .ttl_ms = m->ttl * 1000};
-}
-
-static seen_status stats(struct seen_users *u, seen_users_stats *out)
-{
-    *out = (seen_users_stats){.policy = policy_of((struct list *)u)};
-    return SEEN_OK;
+    (void)u, (void)user, (void)buf, (void)cap, (void)len;
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "such a store has lists of filters and no records");
 }
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status close_list(struct seen_users *u)
-{
-    seen_server_close((struct seen_server *)u);
-    free(u);
-    return SEEN_OK;
-}
-
 static const struct seen_users_ops ops = {
-    .close = close_list,
-    .problem = seen_server_problem,
+    SEEN_SERVER_OPS,
     .ask = ask,
     .change = change,
     .forget = forget,
     .forget_user = forget_user,
     .info_of = info_of,
     .record = record,
-    .each = each,
-    .sync = seen_server_sync,
-    .sweep = seen_server_sweep,
-    .backup = seen_server_backup,
-    .stats = stats,
 };
 
 static seen_status read_url(struct list *m, seen_error *error)
@@ -627,23 +601,27 @@ static seen_status read_url(struct list *m, seen_error *error)
     if (status != SEEN_OK) return status;
     if (p && (!seen_decimal_get(p, &m->spec.fpp) ||
               !(m->spec.fpp > 0 && m->spec.fpp < 1)))
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "url",
                          "URL: p=%s is not a rate between 0 and 1", p);
     if (m->ttl == 0)
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "url",
                          "URL: ttl=0: expected seconds");
     const char *problem = seen_plan_problem(&m->spec);
     if (problem)
-        return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", problem);
+        return seen_fail(error, SEEN_INVALID, "url", "URL: %s", problem);
     status = seen_plan_for(&m->spec, &plan);
     if (status != SEEN_OK) return status;
-    if (plan.bits / 6 >= MOST_LETTERS)
-        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+    if (plan.bits / 6 >= LETTERS_MAX)
+        return seen_fail(error, SEEN_UNSUPPORTED, "url",
                          "URL: n=%llu and p=%g take %llu bits, which is too "
                          "much for a list",
                          (unsigned long long)m->spec.items, m->spec.fpp,
                          (unsigned long long)plan.bits);
     m->place = seen_place_of(plan.bits, plan.hashes, 0);
+    m->server.policy = (seen_policy){.items = (uint32_t)m->spec.items,
+                                     .generations = FILTERS,
+                                     .fpp = m->spec.fpp,
+                                     .ttl_ms = m->ttl * 1000};
     return SEEN_OK;
 }
 
@@ -661,15 +639,15 @@ static seen_status check_options(const struct list *m,
                                  const seen_users_options *options,
                                  seen_error *error)
 {
-    const seen_policy is = policy_of(m), *p = options->policy;
+    const seen_policy is = m->server.policy, *p = options->policy;
     if (options->secret)
-        return seen_fail(error, SEEN_INVALID, NULL,
-                         "such lists have no secret");
+        return seen_fail(error, SEEN_INVALID, "options.secret",
+                         "options.secret: such lists have no secret");
     if (p && ((p->items && p->items != is.items) ||
               (p->generations && p->generations != is.generations) ||
               (p->fpp > 0 && p->fpp != is.fpp) ||
               (p->ttl_ms && p->ttl_ms != is.ttl_ms)))
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "options.policy",
                          "the policy is that of the service: n, p and ttl "
                          "of the URL, and five filters");
     return SEEN_OK;
@@ -683,20 +661,18 @@ seen_status seen_remote_users_list(struct seen_users **u, const char *where,
     struct list *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
+    m->server.reader = &reader;
     seen_status status = seen_server_open(&m->server, where, "", error);
     if (status == SEEN_OK) status = read_url(m, error);
     if (status == SEEN_OK) status = check_options(m, options, error);
     if (status == SEEN_OK) put_numbers(m);
-    const seen_policy policy = policy_of(m);
-    if (status == SEEN_OK) m->server.head.holds = seen_policy_holds(&policy);
-    if (status == SEEN_OK && options->mode != SEEN_READ) {
-        status = seen_pool_script(&m->server.pool, script, m->digest);
-        if (status != SEEN_OK)
-            seen_fail(error, status, NULL, "%s", m->server.pool.problem);
-    }
+    if (status == SEEN_OK)
+        m->server.head.holds = seen_policy_holds(&m->server.policy);
+    if (status == SEEN_OK && options->mode != SEEN_READ)
+        status = seen_pool_script(&m->server.pool, script, m->digest, error);
     if (status == SEEN_OK)
         *u = &m->server.head;
     else
-        close_list(&m->server.head);
+        seen_server_close(&m->server.head, NULL);
     return status;
 }

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 
 #define ENVELOPE     48 /* before the record of SEEN.EXPORT */
-#define WIDTH_MOST   65536
+#define WIDTH_MAX    65536
 #define TYPE_OF_USER "seen-xp-1"
 
 struct module {
@@ -41,7 +41,7 @@ struct module {
 /* The width that all items have, 0: they differ. */
 static size_t common_width(const seen_key *items, size_t n)
 {
-    if (n == 0 || items[0].len > WIDTH_MOST) return 0;
+    if (n == 0 || items[0].len > WIDTH_MAX) return 0;
     for (size_t i = 1; i < n; i++)
         if (items[i].len != items[0].len) return 0;
     return items[0].len;
@@ -143,10 +143,10 @@ static bool read_items(const struct redisReply *reply, size_t given,
     return true;
 }
 
-static seen_status read_chosen(struct module *m, const char *command,
+static seen_status read_chosen(const char *command,
                                const struct redisReply *reply,
                                const seen_key *items, size_t n, size_t most,
-                               bool *chosen)
+                               bool *chosen, seen_error *error)
 {
     seen_key bits;
     size_t given, count = 0;
@@ -157,27 +157,26 @@ static seen_status read_chosen(struct module *m, const char *command,
     for (size_t i = 0; good && i < n; i++)
         count += chosen[i];
     if (good && count <= most) return SEEN_OK;
-    return seen_pool_strange(&m->server.pool, command, reply,
-                             "some of the items");
+    return seen_pool_strange(command, reply, "some of the items", error);
 }
 
 /* ---- Asking ------------------------------------------------------------- */
 
-static seen_status read_checks(struct module *m, const struct redisReply *reply,
-                               size_t n, bool *seen)
+static seen_status read_checks(const struct redisReply *reply, size_t n,
+                               bool *seen, seen_error *error)
 {
     size_t answers;
     bool good = seen_reply_array(reply, &answers) && answers == n;
     for (size_t i = 0; good && i < n; i++)
         good = seen_reply_flag(seen_reply_at(reply, i), &seen[i]);
     if (good) return SEEN_OK;
-    return seen_pool_strange(&m->server.pool, "SEEN.CHECK", reply,
-                             "0 or 1 for each item");
+    return seen_pool_strange("SEEN.CHECK", reply, "0 or 1 for each item",
+                             error);
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
-                       bool *seen)
+                       bool *seen, seen_error *error)
 {
     struct module *m = (struct module *)u;
     (void)now;
@@ -187,13 +186,14 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     enum form form = repeats ? FRESH : CHECK;
     seen_status status =
         put_order(o, m, form, user, items, n, 0) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     if (status == SEEN_OK && repeats) {
-        status = read_chosen(m, "SEEN.FRESH", o->k.reply, items, n, n, seen);
+        status =
+            read_chosen("SEEN.FRESH", o->k.reply, items, n, n, seen, error);
         for (size_t i = 0; i < n; i++)
             seen[i] = !seen[i];
     } else if (status == SEEN_OK) {
-        status = read_checks(m, o->k.reply, n, seen);
+        status = read_checks(o->k.reply, n, seen, error);
     }
     seen_orders_done(o, 1);
     return status;
@@ -222,33 +222,37 @@ static bool put_request(struct seen_order *o, const struct module *m,
 }
 
 /* SEEN.MARK and SEEN.FORGET say how many. */
-static seen_status read_number(struct module *m, const char *command,
-                               const struct redisReply *reply, int64_t *n)
+static seen_status read_number(const char *command,
+                               const struct redisReply *reply, int64_t *n,
+                               seen_error *error)
 {
     if (seen_reply_integer(reply, 0, INT64_MAX, n)) return SEEN_OK;
-    return seen_pool_strange(&m->server.pool, command, reply, "a number");
+    return seen_pool_strange(command, reply, "a number", error);
 }
 
-static seen_status read_request(struct module *m, const struct seen_order *o,
+/* `lost`: why orders have no reply. */
+static seen_status read_request(const struct seen_order *o,
                                 enum seen_users_change kind,
-                                seen_users_request *r)
+                                seen_users_request *r, const seen_error *lost,
+                                seen_error *error)
 {
     const bool takes = kind == SEEN_USERS_TAKE;
     const size_t orders = orders_of(kind, r);
     for (size_t i = 0; i < orders; i++)
-        if (o[i].k.status != SEEN_OK) return o[i].k.status;
+        if (o[i].k.status != SEEN_OK)
+            return seen_fail_as(error, o[i].k.status, lost);
     r->taken = 0;
     if (r->n == 0) return SEEN_OK;
     if (!takes) { /* the last order is a mark */
         int64_t marked;
         seen_status status =
-            read_number(m, "SEEN.MARK", o[orders - 1].k.reply, &marked);
+            read_number("SEEN.MARK", o[orders - 1].k.reply, &marked, error);
         if (status != SEEN_OK || !r->fresh) return status;
     }
     bool *chosen = malloc(r->n * sizeof *chosen);
     if (!chosen) return SEEN_NOMEM;
-    seen_status status = read_chosen(m, "SEEN.TAKE", o->k.reply, r->items, r->n,
-                                     takes ? r->count : r->n, chosen);
+    seen_status status = read_chosen("SEEN.TAKE", o->k.reply, r->items, r->n,
+                                     takes ? r->count : r->n, chosen, error);
     for (size_t i = 0; status == SEEN_OK && i < r->n; i++) {
         if (!takes)
             r->fresh[i] = chosen[i];
@@ -260,10 +264,12 @@ static seen_status read_request(struct module *m, const struct seen_order *o,
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n)
+                          uint64_t now, seen_users_request *r, size_t n,
+                          seen_error *error)
 {
     struct module *m = (struct module *)u;
     size_t count = 0, at = 0;
+    seen_error lost = {0};
     (void)now;
     for (size_t i = 0; i < n; i++)
         count += orders_of(kind, &r[i]);
@@ -274,12 +280,12 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
         at += orders_of(kind, &r[i]);
     }
     bool sent = status == SEEN_OK;
-    if (sent && count)
-        (void)seen_orders_run(&m->server, o, count); /* each has a status */
+    if (sent && count) (void)seen_orders_run(&m->server, o, count, &lost);
     at = 0;
     for (size_t i = 0; i < n; i++) {
         size_t mine = orders_of(kind, &r[i]);
-        r[i].status = sent ? read_request(m, o + at, kind, &r[i]) : status;
+        r[i].status =
+            sent ? read_request(o + at, kind, &r[i], &lost, error) : status;
         at += mine;
     }
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
@@ -289,7 +295,8 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
 }
 
 static seen_status forget_some(struct module *m, seen_key user,
-                               const seen_key *items, size_t n, bool *changed)
+                               const seen_key *items, size_t n, bool *changed,
+                               seen_error *error)
 {
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
@@ -300,29 +307,29 @@ static seen_status forget_some(struct module *m, seen_key user,
         seen_order_text(o, m->policy);
     }
     if (status == SEEN_OK && n) (void)add_items(o, items, n, 0);
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     int64_t gone = 0;
     if (status == SEEN_OK)
-        status = read_number(m, "SEEN.FORGET", o->k.reply, &gone);
+        status = read_number("SEEN.FORGET", o->k.reply, &gone, error);
     if (status == SEEN_OK) *changed = gone != 0;
     seen_orders_done(o, 1);
     return status;
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n)
+                          const seen_key *items, size_t n, seen_error *error)
 {
     bool changed;
     (void)now;
-    return n ? forget_some((struct module *)u, user, items, n, &changed)
+    return n ? forget_some((struct module *)u, user, items, n, &changed, error)
              : SEEN_OK;
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known)
+                               uint64_t now, bool *known, seen_error *error)
 {
     (void)now;
-    return forget_some((struct module *)u, user, NULL, 0, known);
+    return forget_some((struct module *)u, user, NULL, 0, known, error);
 }
 
 /* ---- Records ------------------------------------------------------------ */
@@ -374,7 +381,7 @@ static bool put_export(struct seen_order *o, const struct seen_server *m,
 }
 
 static seen_status export(struct module *m, seen_key user,
-                          struct seen_order **out)
+                          struct seen_order **out, seen_error *error)
 {
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
@@ -383,7 +390,7 @@ static seen_status export(struct module *m, seen_key user,
         seen_order_text(o, "POLICY");
         seen_order_text(o, m->policy);
     }
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1);
+    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     if (status == SEEN_OK)
         *out = o;
     else
@@ -392,11 +399,11 @@ static seen_status export(struct module *m, seen_key user,
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
-                           seen_exposure_info *info)
+                           seen_exposure_info *info, seen_error *error)
 {
     struct seen_order *o;
     seen_record record;
-    seen_status status = export((struct module *)u, user, &o);
+    seen_status status = export((struct module *)u, user, &o, error);
     if (status != SEEN_OK) return status;
     status = info_in(o->k.reply, now, &record, info);
     seen_orders_done(o, 1);
@@ -404,12 +411,12 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
 }
 
 static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
-                               size_t cap, size_t *len)
+                               size_t cap, size_t *len, seen_error *error)
 {
     struct seen_order *o;
     seen_record record;
     seen_policy policy;
-    seen_status status = export((struct module *)u, user, &o);
+    seen_status status = export((struct module *)u, user, &o, error);
     if (status != SEEN_OK) return status;
     status = open_envelope(o->k.reply, &record, &policy);
     if (status == SEEN_OK) {
@@ -431,50 +438,21 @@ static void read_export(const struct seen_server *m,
     e->status = info_in(reply, now, &e->record, &e->info);
 }
 
-static seen_status each(struct seen_users *u, uint64_t now,
-                        bool (*one)(void *ctx, const seen_users_entry *entry),
-                        void *ctx)
-{
-    static const struct seen_server_view view = {.type = TYPE_OF_USER,
+static const struct seen_server_reader reader = {.type = TYPE_OF_USER,
                                                  .put = put_export,
                                                  .gone = seen_reply_nil,
                                                  .read = read_export};
-    return seen_server_each((struct seen_server *)u, &view, now, one, ctx);
-}
-
-/* ---- The whole store ---------------------------------------------------- */
-
-static seen_status stats(struct seen_users *u, seen_users_stats *out)
-{
-    (void)u;
-    *out = (seen_users_stats){0};
-    return SEEN_OK;
-}
 
 /* ---- Life --------------------------------------------------------------- */
 
-static seen_status close_module(struct seen_users *u)
-{
-    struct module *m = (struct module *)u;
-    seen_server_close(&m->server);
-    free(m);
-    return SEEN_OK;
-}
-
 static const struct seen_users_ops ops = {
-    .close = close_module,
-    .problem = seen_server_problem,
+    SEEN_SERVER_OPS,
     .ask = ask,
     .change = change,
     .forget = forget,
     .forget_user = forget_user,
     .info_of = info_of,
     .record = copy_record,
-    .each = each,
-    .sync = seen_server_sync,
-    .sweep = seen_server_sweep,
-    .backup = seen_server_backup,
-    .stats = stats,
 };
 
 /* Does the server know the commands? */
@@ -484,20 +462,17 @@ static seen_status look_for_module(struct module *m, seen_error *error)
     const size_t len[] = {7, 4, 9};
     struct seen_command k = {
         .argc = 3, .argv = argv, .len = len, .repeatable = true};
-    seen_status status = seen_pool_run(&m->server.pool, &k, 1);
-    if (status != SEEN_OK)
-        return seen_fail(error, status, NULL, "%s", m->server.pool.problem);
+    seen_status status = seen_pool_run(&m->server.pool, &k, 1, error);
+    if (status != SEEN_OK) return status;
     size_t n = 0, fields;
     bool good = seen_reply_array(k.reply, &n) && n == 1;
     bool known = good && seen_reply_array(seen_reply_at(k.reply, 0), &fields);
     if (!good || (!known && !seen_reply_nil(seen_reply_at(k.reply, 0))))
-        status = seen_pool_strange(&m->server.pool, "COMMAND INFO", k.reply,
-                                   "what a command is");
+        status = seen_pool_strange("COMMAND INFO", k.reply, "what a command is",
+                                   error);
     seen_redis_done(&k, 1);
-    if (status != SEEN_OK)
-        return seen_fail(error, status, NULL, "%s", m->server.pool.problem);
-    if (known) return SEEN_OK;
-    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+    if (status != SEEN_OK || known) return status;
+    return seen_fail(error, SEEN_UNSUPPORTED, "url",
                      "the server has no SEEN.* commands: load seen.so");
 }
 
@@ -509,10 +484,11 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
     struct module *m = calloc(1, sizeof *m);
     if (!m) return SEEN_NOMEM;
     m->server.head.ops = &ops;
+    m->server.reader = &reader;
     seen_status status = seen_server_open(&m->server, where, "seen:", error);
     if (status == SEEN_OK) status = seen_url_done(&m->server.pool.url, error);
     if (status == SEEN_OK && options->secret)
-        status = seen_fail(error, SEEN_INVALID, NULL,
+        status = seen_fail(error, SEEN_INVALID, "options.secret",
                            "the server has the secret: secret-file, when "
                            "seen.so is loaded");
     if (status == SEEN_OK && options->policy) {
@@ -527,6 +503,6 @@ seen_status seen_remote_users_redis(struct seen_users **u, const char *where,
     if (status == SEEN_OK)
         *u = &m->server.head;
     else
-        close_module(&m->server.head);
+        seen_server_close(&m->server.head, NULL);
     return status;
 }

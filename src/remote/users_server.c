@@ -18,15 +18,19 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
     if (status != SEEN_OK) return status;
     const char *prefix = seen_url_param(&m->pool.url, "prefix");
     if (prefix && strlen(prefix) >= sizeof m->prefix)
-        return seen_fail(error, SEEN_INVALID, NULL,
-                         "URL: the prefix is too long");
+        return seen_fail(error, SEEN_INVALID, "url",
+                         "URL: a prefix of %zu bytes: expected up to %zu",
+                         strlen(prefix), sizeof m->prefix - 1);
     strcpy(m->prefix, prefix ? prefix : standard);
     return SEEN_OK;
 }
 
-void seen_server_close(struct seen_server *m)
+seen_status seen_server_close(struct seen_users *u, seen_error *error)
 {
-    seen_pool_close(&m->pool);
+    (void)error;
+    seen_pool_close(&((struct seen_server *)u)->pool);
+    free(u);
+    return SEEN_OK;
 }
 
 /* ---- Commands ----------------------------------------------------------- */
@@ -63,7 +67,7 @@ void seen_order_key(struct seen_order *o, const struct seen_server *m,
 }
 
 seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
-                            size_t n)
+                            size_t n, seen_error *error)
 {
     struct seen_command *k = calloc(n, sizeof *k);
     for (size_t i = 0; i < n; i++) {
@@ -73,7 +77,7 @@ seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
         if (k) k[i] = o[i].k;
     }
     if (!k) return SEEN_NOMEM;
-    seen_status status = seen_pool_run(&m->pool, k, n);
+    seen_status status = seen_pool_run(&m->pool, k, n, error);
     for (size_t i = 0; i < n; i++)
         o[i].k = k[i];
     free(k);
@@ -102,12 +106,12 @@ void seen_orders_done(struct seen_order *o, size_t n)
  */
 struct walk {
     struct seen_server *m;
-    const struct seen_server_view *view;
     uint64_t now;
     bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
     bool stopped;
-    char pattern[2 * SEEN_PREFIX_MOST + 2];
+    seen_error *error;
+    char pattern[2 * SEEN_PREFIX_MAX + 2];
 };
 
 /* The users in a page of keys. One without a name is nobody's. */
@@ -121,8 +125,8 @@ static seen_status read_names(struct walk *k, const struct redisReply *keys,
         seen_key key;
         if (!seen_reply_string(name, &key) || key.len < prefix ||
             memcmp(key.data, m->prefix, prefix) != 0)
-            return seen_pool_strange(&k->m->pool, "SCAN", name,
-                                     "a key with the prefix");
+            return seen_pool_strange("SCAN", name, "a key with the prefix",
+                                     k->error);
         user[i] = (seen_key){(const char *)key.data + prefix, key.len - prefix};
     }
     return SEEN_OK;
@@ -138,16 +142,16 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
     seen_status status = o && user ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = read_names(k, keys, n, user);
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
-        if (!k->view->put(&o[i], m, user[i])) status = SEEN_NOMEM;
+        if (!k->m->reader->put(&o[i], m, user[i])) status = SEEN_NOMEM;
     if (status == SEEN_OK && n)
-        (void)seen_orders_run(m, o, n); /* each has a status */
+        (void)seen_orders_run(m, o, n, k->error); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
         seen_users_entry e = {.user = user[i]};
         status = o[i].k.status;
         if (status != SEEN_OK) break;
         if (e.user.len == 0) continue;
-        if (k->view->gone && k->view->gone(o[i].k.reply)) continue;
-        k->view->read(m, o[i].k.reply, k->now, &e);
+        if (k->m->reader->gone && k->m->reader->gone(o[i].k.reply)) continue;
+        k->m->reader->read(m, o[i].k.reply, k->now, &e);
         k->stopped = !k->each(k->ctx, &e);
     }
     if (o) seen_orders_done(o, n);
@@ -178,8 +182,7 @@ static seen_status walk_page(struct walk *k, const struct redisReply *reply,
         next.len >= CURSOR || strlen(next.data) != next.len ||
         !seen_url_digits(next.data, UINT64_MAX, &digits) ||
         !seen_reply_array(seen_reply_at(reply, 1), &n))
-        return seen_pool_strange(&k->m->pool, "SCAN", reply,
-                                 "a cursor and keys");
+        return seen_pool_strange("SCAN", reply, "a cursor and keys", k->error);
     memcpy(cursor, next.data, next.len + 1);
     return walk_keys(k, seen_reply_at(reply, 1), n);
 }
@@ -193,12 +196,10 @@ static seen_status walk_primary(struct walk *k, seen_redis *client,
     while (status == SEEN_OK && !k->stopped &&
            (first || strcmp(cursor, "0") != 0)) {
         const char *argv[] = {"SCAN",  cursor,     "MATCH", k->pattern,
-                              "COUNT", SCAN_COUNT, "TYPE",  k->view->type};
+                              "COUNT", SCAN_COUNT, "TYPE",  k->m->reader->type};
         struct seen_command scan = {
             .argc = 8, .argv = argv, .primary = primary, .repeatable = first};
-        seen_error r = {0};
-        status = seen_redis_run(client, &scan, 1, &r);
-        if (status != SEEN_OK) seen_pool_tell(&k->m->pool, &r);
+        status = seen_redis_run(client, &scan, 1, k->error);
         if (status == SEEN_OK) status = walk_page(k, scan.reply, cursor);
         seen_redis_done(&scan, 1);
         first = false;
@@ -209,58 +210,49 @@ static seen_status walk_primary(struct walk *k, seen_redis *client,
 static seen_status walk_all(struct walk *k, seen_redis *client)
 {
     struct seen_primaries before, after;
-    seen_error r = {0};
-    seen_status status = seen_redis_primaries(client, &before, &r);
+    seen_status status = seen_redis_primaries(client, &before, k->error);
     for (size_t i = 0; status == SEEN_OK && !k->stopped && i < before.n; i++)
         status = walk_primary(k, client, before.at[i]);
     if (status == SEEN_OK && !k->stopped)
-        status = seen_redis_primaries(client, &after, &r);
-    if (r.text[0]) seen_pool_tell(&k->m->pool, &r);
+        status = seen_redis_primaries(client, &after, k->error);
     if (status == SEEN_OK && !k->stopped && after.map != before.map)
-        status = seen_pool_say(&k->m->pool, SEEN_BUSY,
-                               "slots of the cluster have moved meanwhile: "
-                               "users may be missing");
+        status = seen_fail(k->error, SEEN_BUSY, NULL,
+                           "slots of the cluster have moved meanwhile: users "
+                           "may be missing: try again");
     return status;
 }
 
-seen_status seen_server_each(
-    struct seen_server *m, const struct seen_server_view *view, uint64_t now,
-    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx)
+seen_status seen_server_each(struct seen_users *u, uint64_t now,
+                             bool (*each)(void *ctx,
+                                          const seen_users_entry *entry),
+                             void *ctx, seen_error *error)
 {
+    struct seen_server *m = (struct seen_server *)u;
     struct walk k = {
-        .m = m, .view = view, .now = now, .each = each, .ctx = ctx};
-    seen_error r = {0};
-    struct seen_pool_link *link;
+        .m = m, .now = now, .each = each, .ctx = ctx, .error = error};
+    struct seen_connection *connection;
     quote(m->prefix, k.pattern);
-    seen_status status = seen_pool_take(&m->pool, &link, &r);
-    if (status != SEEN_OK) {
-        seen_pool_tell(&m->pool, &r);
-        return status;
-    }
-    status = walk_all(&k, link->client);
-    seen_pool_return(&m->pool, link);
+    seen_status status = seen_pool_take(&m->pool, &connection, error);
+    if (status != SEEN_OK) return status;
+    status = walk_all(&k, connection->client);
+    seen_pool_return(&m->pool, connection);
     return status;
 }
 
 /* ---- What the server does by itself ------------------------------------- */
 
-const char *seen_server_problem(const struct seen_users *u)
+seen_status seen_server_sync(struct seen_users *u, seen_error *error)
 {
-    return ((const struct seen_server *)u)->pool.problem;
-}
-
-seen_status seen_server_sync(struct seen_users *u)
-{
-    (void)u;
+    (void)u, (void)error;
     return SEEN_OK; /* when a change is on disk is the server's business */
 }
 
 seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
-                              uint64_t *removed)
+                              uint64_t *removed, seen_error *error)
 {
-    (void)now, (void)removed;
-    return seen_pool_say(&((struct seen_server *)u)->pool, SEEN_UNSUPPORTED,
-                         "old users expire on the server");
+    (void)u, (void)now, (void)removed;
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "old users expire on the server: there is nothing to do");
 }
 
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
@@ -269,4 +261,12 @@ seen_status seen_server_backup(struct seen_users *u, const char *dir,
     (void)u, (void)dir;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                      "the server makes its own backups: BGSAVE");
+}
+
+seen_status seen_server_stats(struct seen_users *u, seen_users_stats *stats,
+                              seen_error *error)
+{
+    (void)error;
+    *stats = (seen_users_stats){.policy = ((struct seen_server *)u)->policy};
+    return SEEN_OK;
 }

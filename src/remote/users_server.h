@@ -9,23 +9,24 @@
 
 #include "users/users.h"
 
+#include "base/error.h"
 #include "redis/pool.h"
 
-#define SEEN_PREFIX_MOST 256
+#define SEEN_PREFIX_MAX 256
 
 seen_users_opener seen_remote_users_redis, seen_remote_users_list;
 
 struct seen_server {
     struct seen_users head;
+    const struct seen_server_reader *reader;
     struct seen_pool pool;
-    char prefix[SEEN_PREFIX_MOST];
+    char prefix[SEEN_PREFIX_MAX];
+    seen_policy policy; /* of all users; zeros: the server has one for each */
 };
 
 /* Connects. prefix=P counts as used; `standard` if it is not given. */
 seen_status seen_server_open(struct seen_server *m, const char *where,
                              const char *standard, seen_error *error);
-/* Also of one that could not be opened; the memory is the caller's. */
-void seen_server_close(struct seen_server *m);
 
 /* ---- Commands ----------------------------------------------------------- */
 
@@ -49,16 +50,17 @@ void seen_order_text(struct seen_order *o, const char *text);
 void seen_order_key(struct seen_order *o, const struct seen_server *m,
                     seen_key user);
 
-/* Sends them all; each has a status then, and if SEEN_OK a reply. */
+/* Sends them all; each has a status then, and if SEEN_OK a reply. The error is
+ * about the first that has none. */
 seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
-                            size_t n);
+                            size_t n, seen_error *error);
 /* Gives back all of it, also the array. */
 void seen_orders_done(struct seen_order *o, size_t n);
 
 /* ---- All users ---------------------------------------------------------- */
 
-/* How to look at a user. */
-struct seen_server_view {
+/* How to ask for a user, and what the reply is. */
+struct seen_server_reader {
     const char *type; /* of the keys, as TYPE says it */
     bool (*put)(struct seen_order *o, const struct seen_server *m,
                 seen_key user);
@@ -70,17 +72,25 @@ struct seen_server_view {
                  uint64_t now, seen_users_entry *e);
 };
 
-seen_status seen_server_each(
-    struct seen_server *m, const struct seen_server_view *view, uint64_t now,
-    bool (*each)(void *ctx, const seen_users_entry *entry), void *ctx);
+/* ---- What is the same of all of them ------------------------------------- */
 
-/* ---- What the server does by itself ------------------------------------- */
+/* In a table of operations. Closes also what could not be opened. */
+#define SEEN_SERVER_OPS                                                        \
+    .close = seen_server_close, .each = seen_server_each,                      \
+    .sync = seen_server_sync, .sweep = seen_server_sweep,                      \
+    .backup = seen_server_backup, .stats = seen_server_stats
 
-const char *seen_server_problem(const struct seen_users *u);
-seen_status seen_server_sync(struct seen_users *u);
+seen_status seen_server_close(struct seen_users *u, seen_error *error);
+seen_status seen_server_each(struct seen_users *u, uint64_t now,
+                             bool (*each)(void *ctx,
+                                          const seen_users_entry *entry),
+                             void *ctx, seen_error *error);
+seen_status seen_server_sync(struct seen_users *u, seen_error *error);
 seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
-                              uint64_t *removed);
+                              uint64_t *removed, seen_error *error);
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
                                seen_error *error);
+seen_status seen_server_stats(struct seen_users *u, seen_users_stats *stats,
+                              seen_error *error);
 
 #endif

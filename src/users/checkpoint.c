@@ -17,6 +17,8 @@
 
 #include "users/local.h"
 
+#include "base/error.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +75,13 @@ static seen_status cut_journal(struct seen_local *l)
 }
 
 /* Without room for a new segment, the old one goes on. */
-static seen_status cut_failed(struct seen_local *l, seen_status status)
+static seen_status cut_failed(struct seen_local *l, seen_status status,
+                              seen_error *error)
 {
     bool full = status == SEEN_IO && (errno == ENOSPC || errno == EDQUOT);
-    if (full && !seen_journal_failed(l->journal)) return status;
-    return seen_local_fail(l, status, "cut the journal", "");
+    if (full && !seen_journal_failed(l->journal))
+        return seen_fail_io(error, NULL, "checkpoint");
+    return seen_local_fail(l, status, "cut the journal", "", error);
 }
 
 static void freeze(struct seen_local *l, struct frozen *f)
@@ -136,7 +140,8 @@ static seen_status write_user(struct seen_local *l, struct seen_worker *w,
     seen_status status = seen_local_preview(l, w, u, &changed, &record);
     if (seen_local_damaged(status)) return SEEN_OK;
     if (status != SEEN_OK || !changed) return status;
-    return l->ops->put(l->shelf, (seen_key){u->name, u->name_len}, record);
+    return l->ops->put(l->shelf, (seen_key){u->name, u->name_len}, record,
+                       w->error);
 }
 
 static seen_status write_users(struct seen_local *l, struct seen_worker *w,
@@ -173,7 +178,7 @@ static bool sweep_one(void *ctx, seen_key user, seen_record record)
         !seen_table_find(&seen_shard_of(l, hash)->frozen, hash, user) &&
         seen_exposure_info_of(s->w->x, record, s->now, &info) == SEEN_OK &&
         info.generations == 0) {
-        s->status = l->ops->put(l->shelf, user, (seen_record){0});
+        s->status = l->ops->put(l->shelf, user, (seen_record){0}, s->w->error);
         s->removed++;
     }
     s->to_end = s->left > 0;
@@ -186,7 +191,7 @@ static seen_status sweep_shelf(struct sweep *s)
     struct seen_local *l = s->l;
     const seen_key after = {l->swept, l->swept_len};
     s->to_end = true;
-    seen_status status = l->ops->wake(s->w->view);
+    seen_status status = l->ops->wake(s->w->view, s->w->error);
     if (status != SEEN_OK) return status;
     status =
         l->ops->each(s->w->view, l->swept_len ? &after : NULL, sweep_one, s);
@@ -205,13 +210,13 @@ static seen_status write_all(struct seen_local *l, struct seen_worker *w,
     meta.sequence = f->sequence;
     sweep->removed = 0;
     sweep->status = SEEN_OK;
-    seen_status status = l->ops->begin(l->shelf);
+    seen_status status = l->ops->begin(l->shelf, w->error);
     if (status != SEEN_OK) return status;
     atomic_store(&l->writing, l->ops->number(l->shelf));
     status = write_users(l, w, f);
     if (status == SEEN_OK && sweep->left) status = sweep_shelf(sweep);
     if (status == SEEN_OK)
-        status = l->ops->commit(l->shelf, &meta);
+        status = l->ops->commit(l->shelf, &meta, w->error);
     else
         l->ops->abort(l->shelf);
     if (status == SEEN_OK) l->meta.sequence = meta.sequence;
@@ -244,10 +249,10 @@ static void note(struct seen_local *l, uint64_t began, uint64_t stall,
 
 /* With the checkpoint's lock. */
 static seen_status write_frozen(struct seen_local *l, const struct frozen *f,
-                                struct sweep *sweep)
+                                struct sweep *sweep, seen_error *error)
 {
     seen_status status;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = seen_worker_take(l, &status, error);
     if (!w) return status;
     sweep->w = w;
     uint64_t left = sweep->left;
@@ -255,6 +260,7 @@ static seen_status write_frozen(struct seen_local *l, const struct frozen *f,
     while (status == SEEN_FULL && l->ops->grow(l->shelf) == SEEN_OK) {
         l->swept_len = 0;
         sweep->left = left;
+        seen_error_begin(error);
         status = write_all(l, w, f, sweep);
     }
     seen_worker_return(l, w);
@@ -275,12 +281,14 @@ static void set_stretch(const struct seen_local *l, const struct frozen *f,
     if (f->lowest >= sweep->now) sweep->left = 2 * f->n + STRETCH;
 }
 
-static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
+static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep,
+                                   seen_error *error)
 {
     struct frozen f = {0};
+    seen_error why = {0};
     uint64_t began = microseconds();
     seen_status status = cut_journal(l);
-    if (status != SEEN_OK) return cut_failed(l, status);
+    if (status != SEEN_OK) return cut_failed(l, status, error);
     freeze(l, &f);
     uint64_t stall = microseconds() - began;
     seen_checkpoint_clock(l);
@@ -288,32 +296,33 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep)
     if (!sweep->left) set_stretch(l, &f, sweep);
     status = seen_journal_commit(l->journal, f.sequence);
     if (status != SEEN_OK)
-        return seen_local_fail(l, status, "sync the journal", "");
+        return seen_local_fail(l, status, "sync the journal", "", error);
     status = gather(l, &f);
-    if (status != SEEN_OK) return seen_local_fail(l, status, "checkpoint", "");
-    status = write_frozen(l, &f, sweep);
+    if (status != SEEN_OK)
+        return seen_local_fail(l, status, "checkpoint", "", error);
+    status = write_frozen(l, &f, sweep, &why);
     free(f.users);
     if (status != SEEN_OK)
-        return seen_local_fail(l, status, "checkpoint",
-                               l->ops->problem(l->shelf));
+        return seen_local_fail(l, status, "checkpoint", why.text, error);
     drop_frozen(l);
     note(l, began, stall, sweep);
     status = seen_journal_drop(l->journal, f.sequence);
     return status == SEEN_OK
                ? status
-               : seen_local_fail(l, status, "drop the journal", "");
+               : seen_local_fail(l, status, "drop the journal", "", error);
 }
 
-static seen_status checkpoint(struct seen_local *l, struct sweep *sweep)
+static seen_status checkpoint(struct seen_local *l, struct sweep *sweep,
+                              seen_error *error)
 {
     seen_status status = SEEN_IO;
     sweep->l = l;
     pthread_mutex_lock(&l->checkpoint);
     if (sweep->left) l->swept_len = 0; /* all of the shelf */
     if (atomic_load(&l->failed))
-        errno = l->problem_errno;
+        seen_local_failed(l, error);
     else
-        status = make_checkpoint(l, sweep);
+        status = make_checkpoint(l, sweep, error);
     int before = errno;
     atomic_store(&l->stuck, status != SEEN_OK);
     pthread_mutex_unlock(&l->checkpoint);
@@ -324,10 +333,10 @@ static seen_status checkpoint(struct seen_local *l, struct sweep *sweep)
     return status;
 }
 
-seen_status seen_checkpoint_sync(struct seen_users *u)
+seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
-    return l->shelf ? checkpoint(l, &(struct sweep){0}) : SEEN_OK;
+    return l->shelf ? checkpoint(l, &(struct sweep){0}, error) : SEEN_OK;
 }
 
 /* ---- Sweep -------------------------------------------------------------- */
@@ -361,19 +370,19 @@ static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
 }
 
 seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
-                                  uint64_t *removed)
+                                  uint64_t *removed, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
     if (l->shelf) { /* what is in the tables first, then all of the shelf */
         struct sweep sweep = {.now = now, .by_clock = !now, .left = UINT64_MAX};
-        status = checkpoint(l, &(struct sweep){0});
+        status = checkpoint(l, &(struct sweep){0}, error);
         if (status != SEEN_OK) return status;
-        status = checkpoint(l, &sweep);
+        status = checkpoint(l, &sweep, error);
         *removed = sweep.removed;
         return status;
     }
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = seen_worker_take(l, &status, error);
     if (!w) return status;
     status = sweep_tables(l, w, now ? now : seen_os->clock(), removed);
     seen_worker_return(l, w);
@@ -396,7 +405,8 @@ void seen_checkpoint_ask(struct seen_local *l)
     if (!l->has_thread) {
         if (!l->due && !is_due(l)) return;
         l->due = false;
-        (void)checkpoint(l, &(struct sweep){0}); /* the next change says so */
+        (void)checkpoint(l, &(struct sweep){0},
+                         NULL); /* the next change says so */
         return;
     }
     if (!is_due(l)) return;
@@ -455,7 +465,7 @@ static void *work(void *arg)
         l->due = false;
         pthread_mutex_unlock(&l->gate);
         if (wanted && !atomic_load(&l->failed))
-            (void)checkpoint(l, &(struct sweep){0});
+            (void)checkpoint(l, &(struct sweep){0}, NULL);
         pthread_mutex_lock(&l->gate);
         pthread_cond_broadcast(&l->done); /* also if it has failed meanwhile */
     }

@@ -16,6 +16,7 @@
 #include "users/local.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -70,7 +71,8 @@ static seen_status new_worker(struct seen_local *l, struct seen_worker **out)
     return status;
 }
 
-struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status)
+struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status,
+                                     seen_error *error)
 {
     if (l->one_view) pthread_mutex_lock(&l->alone);
     pthread_mutex_lock(&l->pool);
@@ -78,6 +80,7 @@ struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status)
     if (w) l->idle = w->next;
     pthread_mutex_unlock(&l->pool);
     *status = w ? SEEN_OK : new_worker(l, &w);
+    if (w) w->error = error;
     if (!w && l->one_view) pthread_mutex_unlock(&l->alone);
     return w;
 }
@@ -85,6 +88,7 @@ struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status)
 void seen_worker_return(struct seen_local *l, struct seen_worker *w)
 {
     uint64_t evicted = seen_exposure_evicted(w->x);
+    w->error = NULL;
     pthread_mutex_lock(&l->pool);
     l->evicted += evicted - w->evicted;
     w->evicted = evicted;
@@ -106,7 +110,8 @@ void seen_workers_free(struct seen_local *l)
 /* ---- Failure ------------------------------------------------------------ */
 
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what, const char *why)
+                            const char *what, const char *why,
+                            seen_error *error)
 {
     int before = errno;
     pthread_mutex_lock(&l->telling);
@@ -119,26 +124,23 @@ seen_status seen_local_fail(struct seen_local *l, seen_status status,
         atomic_store(&l->failed, true);
     }
     pthread_mutex_unlock(&l->telling);
+    seen_local_failed(l, error);
     errno = before;
     return status;
 }
 
-static const char *problem(const struct seen_users *u)
+seen_status seen_local_failed(const struct seen_local *l, seen_error *error)
 {
-    const struct seen_local *l = (const struct seen_local *)u;
-    if (atomic_load(&l->failed)) return l->problem; /* written once */
-    if (atomic_load(&l->blind))
-        return "its writer died, and its journal cannot be read";
-    return atomic_load(&l->stuck) ? "checkpoint: no room on the disk for it; "
-                                    "changes go on in the old journal"
-                                  : "";
+    errno = l->problem_errno;
+    if (!error || error->status != SEEN_OK) return SEEN_IO;
+    seen_fail(error, SEEN_IO, NULL, "%s", l->problem);
+    error->os_errno = l->problem_errno;
+    return SEEN_IO;
 }
 
-static seen_status may_change(struct seen_local *l)
+static seen_status may_change(const struct seen_local *l, seen_error *error)
 {
-    if (!atomic_load(&l->failed)) return SEEN_OK;
-    errno = l->problem_errno;
-    return SEEN_IO;
+    return atomic_load(&l->failed) ? seen_local_failed(l, error) : SEEN_OK;
 }
 
 /* ---- Records ------------------------------------------------------------ */
@@ -161,7 +163,7 @@ static void count_bytes(struct seen_local *l, struct seen_shard *shard,
 
 static seen_status wake(struct seen_local *l, struct seen_worker *w)
 {
-    return l->shelf ? l->ops->wake(w->view) : SEEN_OK;
+    return l->shelf ? l->ops->wake(w->view, w->error) : SEEN_OK;
 }
 
 static void doze(struct seen_local *l, struct seen_worker *w)
@@ -318,13 +320,13 @@ static void leave(struct seen_local *l, struct seen_worker *w)
 
 /* NULL and SEEN_OK: what is there does not go with the choice that was made. */
 static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
-                                     seen_status *status)
+                                     seen_status *status, seen_error *error)
 {
-    *status = seen_recover_look(l);
+    *status = seen_recover_look(l, error);
     if (*status != SEEN_OK) return NULL;
     *choice = l->choices;
     struct seen_worker *w = NULL;
-    if (!atomic_load(&l->blind)) w = seen_worker_take(l, status);
+    if (!atomic_load(&l->blind)) w = seen_worker_take(l, status, error);
     if (!w) seen_recover_looked(l);
     if (!w || !l->one_view) return w;
     *status = wake(l, w);
@@ -336,26 +338,27 @@ static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
 
 /* A worker, while what a reader sees stays as it is. */
 static struct seen_worker *come_to_look(struct seen_local *l,
-                                        seen_status *status)
+                                        seen_status *status, seen_error *error)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         uint64_t choice;
-        struct seen_worker *w = look_once(l, &choice, status);
+        struct seen_worker *w = look_once(l, &choice, status, error);
         if (w || *status != SEEN_OK) return w;
-        *status = seen_recover_again(l, choice);
+        *status = seen_recover_again(l, choice, error);
         if (*status != SEEN_OK) return NULL;
     }
-    *status = SEEN_BUSY; /* checkpoints come too fast */
+    *status = seen_fail(error, SEEN_BUSY, NULL,
+                        "checkpoints come too fast: try again");
     return NULL;
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
-                       bool *seen)
+                       bool *seen, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status);
+    struct seen_worker *w = come_to_look(l, &status, error);
     if (!w) return status;
     seen_record record;
     uint64_t *h;
@@ -369,11 +372,11 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
-                           seen_exposure_info *info)
+                           seen_exposure_info *info, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status);
+    struct seen_worker *w = come_to_look(l, &status, error);
     if (!w) return status;
     seen_record record;
     status = find_record(l, w, user, &record);
@@ -386,11 +389,11 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
 }
 
 static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
-                               size_t cap, size_t *len)
+                               size_t cap, size_t *len, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status);
+    struct seen_worker *w = come_to_look(l, &status, error);
     if (!w) return status;
     seen_record record;
     status = find_record(l, w, user, &record);
@@ -657,7 +660,7 @@ static void do_shard(struct errand *e, struct job *jobs, size_t n)
             assert(e->w->n_touched == 0 && e->w->frame_len == 0);
             first = i;
         }
-        seen_status status = may_change(e->l);
+        seen_status status = may_change(e->l, e->w->error);
         if (status == SEEN_OK) status = do_job(e, shard, &jobs[i]);
         jobs[i].r->status = status;
         if (status != SEEN_OK && e->w->n_touched == 0)
@@ -725,7 +728,7 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
     if (e->sequence && l->options.mode == SEEN_DURABLE) {
         status = seen_journal_commit(l->journal, e->sequence);
         if (status != SEEN_OK)
-            seen_local_fail(l, status, "sync the journal", "");
+            seen_local_fail(l, status, "sync the journal", "", e->w->error);
     }
     spoil(jobs, n, status);
     for (size_t i = 0; i < n; i++)
@@ -736,17 +739,21 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
 }
 
 static seen_status run(struct seen_users *u, enum what what, uint64_t now,
-                       seen_users_request *r, size_t n)
+                       seen_users_request *r, size_t n, seen_error *error)
 {
     struct errand e = {.l = (struct seen_local *)u, .what = what, .now = now};
-    seen_status status = may_change(e.l);
+    seen_status status = may_change(e.l, error);
     if (status == SEEN_OK) seen_checkpoint_wait(e.l);
-    if (status == SEEN_OK) e.w = seen_worker_take(e.l, &status);
+    if (status == SEEN_OK) e.w = seen_worker_take(e.l, &status, error);
     if (status == SEEN_OK) {
         status = do_all(&e, r, n);
         int before = errno;
         seen_worker_return(e.l, e.w);
         seen_checkpoint_ask(e.l);
+        if (atomic_load(&e.l->stuck))
+            seen_warn(error, NULL,
+                      "checkpoint: no room on the disk for it; changes go on "
+                      "in the old journal: make room");
         errno = before;
     } else {
         for (size_t i = 0; i < n; i++)
@@ -756,24 +763,25 @@ static seen_status run(struct seen_users *u, enum what what, uint64_t now,
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n)
+                          uint64_t now, seen_users_request *r, size_t n,
+                          seen_error *error)
 {
-    return run(u, kind == SEEN_USERS_MARK ? MARK : TAKE, now, r, n);
+    return run(u, kind == SEEN_USERS_MARK ? MARK : TAKE, now, r, n, error);
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n)
+                          const seen_key *items, size_t n, seen_error *error)
 {
     seen_users_request r = {
         .user = user, .items = (seen_key *)(uintptr_t)items, .n = n};
-    return run(u, FORGET, now, &r, 1);
+    return run(u, FORGET, now, &r, 1, error);
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known)
+                               uint64_t now, bool *known, seen_error *error)
 {
     seen_users_request r = {.user = user};
-    seen_status status = run(u, FORGET_USER, now, &r, 1);
+    seen_status status = run(u, FORGET_USER, now, &r, 1, error);
     *known = r.taken > 0;
     return status;
 }
@@ -837,15 +845,16 @@ static bool walk_one(void *ctx, seen_key user, seen_record record)
 }
 
 /* A writer makes a checkpoint, and everything is on the shelf. */
-static seen_status
-each(struct seen_users *u, uint64_t now,
-     bool (*each_one)(void *ctx, const seen_users_entry *entry), void *ctx)
+static seen_status each(struct seen_users *u, uint64_t now,
+                        bool (*each_one)(void *ctx,
+                                         const seen_users_entry *entry),
+                        void *ctx, seen_error *error)
 {
     struct walk k = {
         .l = (struct seen_local *)u, .now = now, .each = each_one, .ctx = ctx};
     seen_status status = SEEN_OK;
-    if (u->writable && k.l->shelf) status = seen_checkpoint_sync(u);
-    if (status == SEEN_OK) k.w = come_to_look(k.l, &status);
+    if (u->writable && k.l->shelf) status = seen_checkpoint_sync(u, error);
+    if (status == SEEN_OK) k.w = come_to_look(k.l, &status, error);
     if (status != SEEN_OK) return status;
     status = wake(k.l, k.w);
     if (status == SEEN_OK && k.l->shelf)
@@ -857,10 +866,11 @@ each(struct seen_users *u, uint64_t now,
     return status;
 }
 
-static seen_status stats(struct seen_users *u, seen_users_stats *out)
+static seen_status stats(struct seen_users *u, seen_users_stats *out,
+                         seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
-    seen_status status = seen_recover_look(l);
+    seen_status status = seen_recover_look(l, error);
     if (status != SEEN_OK) return status;
     pthread_mutex_lock(&l->telling);
     *out = l->stats;
@@ -889,7 +899,6 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out)
 const struct seen_users_ops seen_local_ops = {
     .close = seen_recover_close,
     .abandon = seen_recover_abandon,
-    .problem = problem,
     .ask = ask,
     .change = change,
     .forget = forget,

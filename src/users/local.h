@@ -68,6 +68,7 @@ struct seen_worker {
     struct seen_worker *next;
     seen_exposure *x;
     uint64_t evicted;              /* by x, so far told to the store */
+    seen_error *error;             /* of the call; may be NULL */
     void *view;                    /* of the shelf, NULL: there is none */
     struct seen_room record, owed; /* copies */
     struct seen_room jobs;         /* requests by shard */
@@ -130,14 +131,16 @@ struct seen_local {
     atomic_bool stuck;  /* the last checkpoint did not succeed, for lack of room
                            or because it has failed */
     pthread_mutex_t telling;
-    char problem[256];
+    char problem[256]; /* written once, before `failed` */
     int problem_errno;
     seen_users_stats stats; /* with `telling` */
 };
 
 /* ---- local.c ------------------------------------------------------------ */
 
-struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status);
+/* For a call with this error. */
+struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status,
+                                     seen_error *error);
 void seen_worker_return(struct seen_local *l, struct seen_worker *w);
 void seen_workers_free(struct seen_local *l);
 
@@ -168,7 +171,10 @@ seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
 /* The store is done for until it is opened again; says so. `why` "": as the
  * status or errno has it. */
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what, const char *why);
+                            const char *what, const char *why,
+                            seen_error *error);
+/* It has been before: SEEN_IO. */
+seen_status seen_local_failed(const struct seen_local *l, seen_error *error);
 
 extern const struct seen_users_ops seen_local_ops;
 
@@ -179,27 +185,28 @@ void seen_checkpoint_stop(struct seen_local *l);
 /* Before a change: wait if memory is short. After it: is one due? */
 void seen_checkpoint_wait(struct seen_local *l);
 void seen_checkpoint_ask(struct seen_local *l);
-seen_status seen_checkpoint_sync(struct seen_users *u);
+seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error);
 /* Look at the machine's clock; with the checkpoint's lock, or alone. */
 void seen_checkpoint_clock(struct seen_local *l);
 seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
-                                  uint64_t *removed);
+                                  uint64_t *removed, seen_error *error);
 
 /* ---- recover.c ---------------------------------------------------------- */
 
 /* Around every look at what a reader sees; a writer need not. SEEN_OK: to be
  * ended. */
-seen_status seen_recover_look(struct seen_local *l);
+seen_status seen_recover_look(struct seen_local *l, seen_error *error);
 void seen_recover_looked(struct seen_local *l);
 /* A reader finds that its choice, the so-many-th, does not go any more. */
-seen_status seen_recover_again(struct seen_local *l, uint64_t choice);
+seen_status seen_recover_again(struct seen_local *l, uint64_t choice,
+                               seen_error *error);
 
 /* For tests: on another shelf, without a thread. */
 seen_status seen_local_open(struct seen_users **u, const char *dir,
                             const struct seen_shelf_ops *ops, bool threadless,
                             const seen_users_options *options,
                             seen_outcome *outcome, seen_error *error);
-seen_status seen_recover_close(struct seen_users *u);
+seen_status seen_recover_close(struct seen_users *u, seen_error *error);
 void seen_recover_abandon(struct seen_users *u);
 seen_status seen_recover_backup(struct seen_users *u, const char *dir,
                                 seen_error *error);

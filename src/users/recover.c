@@ -145,7 +145,7 @@ static bool same_policy(const seen_policy *a, const seen_policy *b)
 static seen_status settle_everybody(struct seen_local *l)
 {
     seen_status status;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = seen_worker_take(l, &status, NULL);
     if (!w) return status;
     for (size_t i = 0; i < SEEN_SHARDS && status == SEEN_OK; i++) {
         struct seen_shard *shard = &l->shards[i];
@@ -374,11 +374,8 @@ static seen_status make_dir(struct seen_local *l, bool create,
 static seen_status write_meta(struct seen_local *l,
                               const struct seen_meta *meta, seen_error *error)
 {
-    seen_status status = l->ops->begin(l->shelf);
-    if (status == SEEN_OK) status = l->ops->commit(l->shelf, meta);
-    if (status != SEEN_OK)
-        seen_fail(error, status, NULL, "%s", l->ops->problem(l->shelf));
-    return status;
+    seen_status status = l->ops->begin(l->shelf, error);
+    return status == SEEN_OK ? l->ops->commit(l->shelf, meta, error) : status;
 }
 
 static seen_status found_store(struct seen_local *l,
@@ -528,10 +525,10 @@ static seen_status read_tail(struct seen_local *l, seen_error *error)
 {
     seen_status status;
     l->one_view = true;
-    struct seen_worker *w = seen_worker_take(l, &status);
+    struct seen_worker *w = seen_worker_take(l, &status, error);
     if (!w) return status;
     void *view = w->view; /* of the only worker, which is here to stay */
-    status = l->ops->wake(view);
+    status = l->ops->wake(view, error);
     if (status == SEEN_OK) l->ops->hold(view);
     seen_worker_return(l, w);
     if (status != SEEN_OK) return status;
@@ -595,13 +592,15 @@ static seen_status open_to_read(struct seen_local *l,
 }
 
 /* Has the world changed since the last choice? With a tail, each call looks. */
-static seen_status must_choose(struct seen_local *l, bool *must)
+static seen_status must_choose(struct seen_local *l, bool *must,
+                               seen_error *error)
 {
     struct seen_meta now, was = l->chosen;
     bool lives = false;
     if (l->one_view) return SEEN_OK;
-    seen_status status = l->ops->meta(l->shelf, &now, NULL);
+    seen_status status = l->ops->meta(l->shelf, &now, error);
     if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
+    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
     if (status != SEEN_OK) return status;
     *must = (now.journaled && !lives) || !same_policy(&now.policy, &was.policy);
     return SEEN_OK;
@@ -622,52 +621,63 @@ static void look(struct seen_local *l)
 }
 
 /* Unless another thread has, since. */
-static seen_status choose_alone(struct seen_local *l, uint64_t choice)
+static seen_status choose_alone(struct seen_local *l, uint64_t choice,
+                                seen_error *error)
 {
     seen_status status = SEEN_OK;
     pthread_mutex_lock(&l->turn);
     pthread_rwlock_wrlock(&l->sight);
-    if (l->choices == choice) status = choose_sight(l, NULL);
+    if (l->choices == choice) status = choose_sight(l, error);
     pthread_rwlock_unlock(&l->sight);
     pthread_mutex_unlock(&l->turn);
     return status;
 }
 
-static seen_status think_again(struct seen_local *l)
+static seen_status think_again(struct seen_local *l, seen_error *error)
 {
     bool must = false;
     look(l);
-    seen_status status = must_choose(l, &must);
+    seen_status status = must_choose(l, &must, error);
     uint64_t choice = l->choices;
     seen_recover_looked(l);
-    return status == SEEN_OK && must ? choose_alone(l, choice) : status;
+    return status == SEEN_OK && must ? choose_alone(l, choice, error) : status;
 }
 
 /* A journal that cannot be read concerns all users; SEEN_CORRUPT would be about
  * the record of one. The next call tries again. */
-static seen_status cannot_see(struct seen_local *l, seen_status status)
+static seen_status cannot_see(struct seen_local *l, seen_status status,
+                              const seen_error *why, seen_error *error)
 {
     atomic_store(&l->looked, seen_os->ticks() - LOOK_MS);
     atomic_store(&l->blind, true);
-    if (seen_local_damaged(status)) errno = EIO;
-    return seen_local_damaged(status) ? SEEN_IO : status;
+    if (!seen_local_damaged(status)) {
+        if (error && why->status != SEEN_OK) *error = *why;
+        return status;
+    }
+    errno = EIO;
+    return seen_fail(error, SEEN_IO, NULL,
+                     "its writer died, and its journal cannot be read: %.300s",
+                     why->text[0] ? why->text : seen_strerror(status));
 }
 
-seen_status seen_recover_look(struct seen_local *l)
+seen_status seen_recover_look(struct seen_local *l, seen_error *error)
 {
     if (l->head.writable || !l->shelf) return SEEN_OK;
     if (is_time_to_think(l)) {
-        seen_status status = think_again(l);
-        if (status != SEEN_OK) return cannot_see(l, status);
+        seen_error why = {0};
+        seen_status status = think_again(l, &why);
+        if (status != SEEN_OK) return cannot_see(l, status, &why, error);
     }
     look(l);
     return SEEN_OK;
 }
 
-seen_status seen_recover_again(struct seen_local *l, uint64_t choice)
+seen_status seen_recover_again(struct seen_local *l, uint64_t choice,
+                               seen_error *error)
 {
-    seen_status status = choose_alone(l, choice);
-    return status == SEEN_OK ? status : cannot_see(l, status);
+    seen_error why = {0};
+    seen_status status = choose_alone(l, choice, &why);
+    return status == SEEN_OK ? status : cannot_see(l, status, &why, error);
 }
 
 void seen_recover_looked(struct seen_local *l)
@@ -746,16 +756,16 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
 
 /* ---- Closing ------------------------------------------------------------ */
 
-seen_status seen_recover_close(struct seen_users *u)
+seen_status seen_recover_close(struct seen_users *u, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status = SEEN_OK;
     seen_checkpoint_stop(l);
     if (l->journal) {
-        status = seen_checkpoint_sync(u);
+        status = seen_checkpoint_sync(u, error);
         if (status == SEEN_OK) {
             l->meta.journaled = false;
-            status = write_meta(l, &l->meta, NULL);
+            status = write_meta(l, &l->meta, error);
         }
         if (status == SEEN_OK) status = seen_journal_remove(l->journal_path);
     }
@@ -819,7 +829,7 @@ static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
     }
     if (status == SEEN_OK)
         status = seen_journal_commit(to, seen_journal_last(to));
-    if (status == SEEN_OK) status = l->ops->copy(l->shelf, dir);
+    if (status == SEEN_OK) status = l->ops->copy(l->shelf, dir, error);
     if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, error);
     if (status == SEEN_OK) *again = after.epoch != before.epoch;
     seen_journal_close(to);

@@ -23,7 +23,7 @@ struct seen_meta {
     struct seen_clock clock;
 };
 
-/* All in the store's directory. A failure fills the report in. */
+/* All in the store's directory. Errors may be NULL. */
 struct seen_shelf_ops {
     /* Is there one? */
     bool (*there)(const char *dir);
@@ -42,7 +42,7 @@ struct seen_shelf_ops {
      * transaction that was committed before it woke. It begins asleep. */
     seen_status (*view_new)(void *shelf, void **view);
     void (*view_free)(void *view);
-    seen_status (*wake)(void *view);
+    seen_status (*wake)(void *view, seen_error *error);
     void (*sleep)(void *view);
     /* The number of the transaction that it sees, awake. */
     uint64_t (*sees)(void *view);
@@ -62,19 +62,18 @@ struct seen_shelf_ops {
 
     /* One transaction at a time. An empty record removes the user. Commit and
      * abort end it, whatever the status. SEEN_FULL: abort, grow(), again. */
-    seen_status (*begin)(void *shelf);
+    seen_status (*begin)(void *shelf, seen_error *error);
     uint64_t (*number)(void *shelf); /* its number: higher than any before */
-    seen_status (*put)(void *shelf, seen_key user, seen_record record);
-    seen_status (*commit)(void *shelf, const struct seen_meta *meta);
+    seen_status (*put)(void *shelf, seen_key user, seen_record record,
+                       seen_error *error);
+    seen_status (*commit)(void *shelf, const struct seen_meta *meta,
+                          seen_error *error);
     void (*abort)(void *shelf);
     seen_status (*grow)(void *shelf);
 
     void (*sizes)(void *shelf, uint64_t *users, uint64_t *bytes);
     /* Into a directory that is there; on disk when it returns. */
-    seen_status (*copy)(void *shelf, const char *dir);
-    /* What went wrong in the last transaction, as a sentence; "" if nothing
-     * did, or nothing is known. */
-    const char *(*problem)(void *shelf);
+    seen_status (*copy)(void *shelf, const char *dir, seen_error *error);
 };
 
 #ifdef SEEN_WITH_LMDB

@@ -82,7 +82,6 @@ struct shelf {
     unsigned inside;                   /* who reads now */
     int writers_lock;                  /* shared as long as somebody does; -1 */
     char writers_name[SEEN_PATH_ROOM]; /* "": none comes here */
-    char problem[160];
 };
 
 struct view {
@@ -129,21 +128,9 @@ static seen_status reported(int rc, seen_error *error)
                          "a writer is at work, and this user may not write "
                          "lock.mdb, which readers need beside one: allow "
                          "it, or try again when the writer has ended");
-    return seen_fail(error, status, NULL, "LMDB: %s", mdb_strerror(rc));
-}
-
-/* For whoever makes the transaction, which is one at a time. */
-static seen_status noted(struct shelf *s, int rc)
-{
-    rc = real_reason(s, rc);
-    if (rc)
-        snprintf(s->problem, sizeof s->problem, "LMDB: %s", mdb_strerror(rc));
-    return status_of(rc);
-}
-
-static const char *problem(void *shelf)
-{
-    return ((struct shelf *)shelf)->problem;
+    seen_fail(error, status, NULL, "LMDB: %s", mdb_strerror(rc));
+    if (error && rc > 0) error->os_errno = rc;
+    return status;
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -599,13 +586,13 @@ static void view_free(void *view)
     seen_release(&system_memory, v, sizeof *v);
 }
 
-static seen_status view_wake(void *view)
+static seen_status view_wake(void *view, seen_error *error)
 {
     struct view *v = view;
     if (v->awake) return SEEN_OK;
     int rc = begin_read(v->shelf, &v->txn);
     v->awake = rc == 0;
-    return status_of(rc);
+    return reported(rc, error);
 }
 
 static seen_status view_told(void *view, struct seen_meta *out,
@@ -677,11 +664,11 @@ view_each(void *view, const seen_key *after,
 
 /* ---- Transactions ------------------------------------------------------- */
 
-static seen_status begin(void *shelf)
+static seen_status begin(void *shelf, seen_error *error)
 {
     struct shelf *s = shelf;
-    s->problem[0] = '\0';
-    return noted(s, mdb_txn_begin(s->env, NULL, 0, &s->txn));
+    int rc = mdb_txn_begin(s->env, NULL, 0, &s->txn);
+    return reported(real_reason(s, rc), error);
 }
 
 static uint64_t number(void *shelf)
@@ -689,7 +676,8 @@ static uint64_t number(void *shelf)
     return mdb_txn_id(((struct shelf *)shelf)->txn);
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record)
+static seen_status put(void *shelf, seen_key user, seen_record record,
+                       seen_error *error)
 {
     struct shelf *s = shelf;
     MDB_val key = {user.len, (void *)(uintptr_t)user.data};
@@ -701,7 +689,7 @@ static seen_status put(void *shelf, seen_key user, seen_record record)
         memcpy(to, record.data, record.len);
         seen_put_le32(to + record.len, crc_of(user, record.data, record.len));
     }
-    return rc == MDB_NOTFOUND ? SEEN_OK : noted(s, rc);
+    return rc == MDB_NOTFOUND ? SEEN_OK : reported(real_reason(s, rc), error);
 }
 
 static void shelf_abort(void *shelf)
@@ -711,7 +699,8 @@ static void shelf_abort(void *shelf)
     s->txn = NULL;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m)
+static seen_status commit(void *shelf, const struct seen_meta *m,
+                          seen_error *error)
 {
     struct shelf *s = shelf;
     uint8_t bytes[SEEN_META_SIZE];
@@ -720,12 +709,12 @@ static seen_status commit(void *shelf, const struct seen_meta *m)
     int rc = mdb_put(s->txn, s->store, &key, &value, 0);
     if (rc) {
         shelf_abort(s);
-        return noted(s, rc);
+        return reported(real_reason(s, rc), error);
     }
     rc = mdb_txn_commit(s->txn);
     s->txn = NULL;
     if (!rc) rc = keep_length(s);
-    return noted(s, rc);
+    return reported(real_reason(s, rc), error);
 }
 
 static seen_status grow(void *shelf)
@@ -757,7 +746,7 @@ static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
     end_read(s, txn);
 }
 
-static seen_status copy(void *shelf, const char *dir)
+static seen_status copy(void *shelf, const char *dir, seen_error *error)
 {
     struct shelf *s = shelf;
     char file[SEEN_PATH_ROOM];
@@ -772,7 +761,7 @@ static seen_status copy(void *shelf, const char *dir)
         unlock_map(s);
         leave(s);
     }
-    seen_status status = rc ? status_of(rc) : seen_io_sync(fd);
+    seen_status status = rc ? reported(rc, error) : seen_io_sync(fd);
     seen_io_close(fd);
     return status == SEEN_OK ? seen_io_sync_dir(file) : status;
 }
@@ -800,5 +789,4 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .grow = grow,
     .sizes = sizes,
     .copy = copy,
-    .problem = problem,
 };

@@ -6,6 +6,7 @@
 #include "store/io.h"
 #include "store/outcome.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,15 +40,28 @@ seen_users_kind_of(const struct seen_users_kind *kind, size_t n,
     return NULL;
 }
 
-static const char *options_problem(const seen_users_options *o)
+static seen_status check_options(const seen_users_options *o, seen_error *error)
 {
     for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i]) return "reserved options are zero";
-    if (o->mode > SEEN_DURABLE) return "no such mode";
+        if (o->reserved[i])
+            return seen_fail(error, SEEN_INVALID, "options.reserved",
+                             "options.reserved[%zu] is %llu: expected 0", i,
+                             (unsigned long long)o->reserved[i]);
+    if (o->mode > SEEN_DURABLE)
+        return seen_fail(error, SEEN_INVALID, "options.mode",
+                         "options.mode %u: expected SEEN_READ, SEEN_WRITE or "
+                         "SEEN_DURABLE",
+                         (unsigned)o->mode);
     if (o->create && o->mode == SEEN_READ)
-        return "create requires a writable mode";
-    if (o->tail && o->mode != SEEN_READ) return "tail requires SEEN_READ";
-    return o->policy ? seen_policy_problem(o->policy) : NULL;
+        return seen_fail(error, SEEN_INVALID, "options.create",
+                         "options.create: requires SEEN_WRITE or SEEN_DURABLE");
+    if (o->tail && o->mode != SEEN_READ)
+        return seen_fail(error, SEEN_INVALID, "options.tail",
+                         "options.tail: requires SEEN_READ");
+    const char *wrong = o->policy ? seen_policy_problem(o->policy) : NULL;
+    return wrong ? seen_fail(error, SEEN_INVALID, "options.policy",
+                             "options.policy: %s", wrong)
+                 : SEEN_OK;
 }
 
 seen_status seen_users_open_kind(seen_users **u,
@@ -64,10 +78,10 @@ seen_status seen_users_open_kind(seen_users **u,
         return seen_fail(error, SEEN_INVALID, "outcome",
                          "outcome.size %zu: expected sizeof (seen_outcome)",
                          outcome->size);
-    const char *wrong = options_problem(options);
-    if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
-    if (!kind) return seen_fail(error, SEEN_UNSUPPORTED, NULL, "%s", unknown);
-    seen_status status;
+    seen_status status = check_options(options, error);
+    if (status != SEEN_OK) return status;
+    if (!kind)
+        return seen_fail(error, SEEN_UNSUPPORTED, "where", "%s", unknown);
     uint64_t began = 0;
     do {
         seen_error_begin(error);
@@ -76,10 +90,6 @@ seen_status seen_users_open_kind(seen_users **u,
     if (status == SEEN_OK) {
         (*u)->writable = options->mode != SEEN_READ;
         if (!(*u)->copied) seen_home_settle(&(*u)->home);
-        snprintf((*u)->too_many, sizeof(*u)->too_many,
-                 "a take of more than %llu items, which is all that the policy "
-                 "holds of a user",
-                 (unsigned long long)(*u)->holds);
     }
     seen_outcome_tell(outcome, &did);
     return seen_error_end(error, status);
@@ -90,7 +100,10 @@ seen_status seen_users_open(seen_users **u, const char *where,
                             seen_outcome *outcome, seen_error *error)
 {
     seen_error_begin(error);
-    if (!u || !where) return SEEN_INVALID;
+    if (!u || !where)
+        return seen_fail(error, SEEN_INVALID, u ? "where" : "u",
+                         "%s is NULL: expected %s", u ? "where" : "u",
+                         u ? "a directory, lmdb:DIR or mem:" : "a place");
     const struct seen_users_kind *kind = kinds;
     if (scheme_len(where))
         kind = seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, where,
@@ -103,82 +116,162 @@ seen_status seen_users_open(seen_users **u, const char *where,
         outcome, error);
 }
 
-seen_status seen_users_close(seen_users *u)
-{
-    if (!u) return SEEN_OK;
-    if (!u->ops->abandon || !seen_home_left(&u->home)) return u->ops->close(u);
-    u->ops->abandon(u);
-    return SEEN_OK;
-}
-
-const char *seen_users_problem(const seen_users *u)
-{
-    if (seen_home_left(&u->home)) return u->home.sentence;
-    const char *problem = u->ops->problem(u);
-    return !*problem && u->refused ? u->too_many : problem;
-}
-
-/* Whenever the store is asked, an earlier refusal is over. */
-static const struct seen_users_ops *store_of(seen_users *u)
-{
-    if (atomic_load_explicit(&u->refused, memory_order_relaxed))
-        u->refused = false;
-    return u->ops;
-}
-
 /* ---- Arguments ---------------------------------------------------------- */
 
-static bool is_user(seen_key user)
+static seen_status check_store(const seen_users *u, seen_error *error)
 {
-    return user.data && user.len > 0 && user.len <= SEEN_USER_MAX;
+    if (!u)
+        return seen_fail(error, SEEN_INVALID, "u",
+                         "u is NULL: expected a store that is open");
+    if (!seen_home_left(&u->home)) return SEEN_OK;
+    return seen_fail(error, SEEN_INVALID, "u", "%s", u->home.sentence);
 }
 
-static bool is_request(seen_key user, const seen_key *items, size_t n)
+static seen_status check_writable(const seen_users *u, seen_error *error)
 {
-    return is_user(user) && (items || !n);
+    seen_status status = check_store(u, error);
+    if (status != SEEN_OK || u->writable) return status;
+    return seen_fail(error, SEEN_UNSUPPORTED, "u",
+                     "the store was opened with SEEN_READ: expected SEEN_WRITE "
+                     "or SEEN_DURABLE");
 }
 
-static bool is_ours(const seen_users *u)
+static seen_status check_user(seen_key user, seen_error *error)
 {
-    return u && !seen_home_left(&u->home);
+    if (user.data && user.len > 0 && user.len <= SEEN_USER_MAX) return SEEN_OK;
+    if (!user.data && user.len > 0)
+        return seen_fail(error, SEEN_INVALID, "user",
+                         "user.data is NULL: expected %zu bytes", user.len);
+    return seen_fail(error, SEEN_INVALID, "user",
+                     "user of %zu bytes: expected 1 to %d", user.len,
+                     SEEN_USER_MAX);
 }
 
-static seen_status may_ask(const seen_users *u, seen_key user,
-                           const seen_key *items, size_t n)
+static seen_status null_argument(const char *name, seen_error *error)
 {
-    return is_ours(u) && is_request(user, items, n) ? SEEN_OK : SEEN_INVALID;
+    return seen_fail(error, SEEN_INVALID, name, "%s is NULL", name);
 }
 
-static seen_status may_change(const seen_users *u)
+static seen_status check_items(const seen_key *items, size_t n,
+                               seen_error *error)
 {
-    if (!is_ours(u)) return SEEN_INVALID;
-    return u->writable ? SEEN_OK : SEEN_UNSUPPORTED;
+    return items || !n ? SEEN_OK : null_argument("items", error);
+}
+
+/* What every question about a user needs. */
+static seen_status begin(const seen_users *u, seen_key user, seen_error *error)
+{
+    seen_error_begin(error);
+    seen_status status = check_store(u, error);
+    return status == SEEN_OK ? check_user(user, error) : status;
+}
+
+/* And every change. */
+static seen_status begin_change(const seen_users *u, seen_key user,
+                                seen_error *error)
+{
+    seen_error_begin(error);
+    seen_status status = check_writable(u, error);
+    return status == SEEN_OK ? check_user(user, error) : status;
+}
+
+/* ---- Errors ------------------------------------------------------------- */
+
+/* What nobody explained: errno has it, or the status says all there is. */
+static seen_status end(seen_error *error, seen_status status)
+{
+    if (status == SEEN_IO && errno) seen_fail_io(error, NULL, "store");
+    return seen_error_end(error, status);
+}
+
+/* The same of one user, whose record may be at fault. */
+static seen_status end_of_user(seen_error *error, seen_status status)
+{
+    if (status == SEEN_CORRUPT)
+        seen_fail(error, status, "user",
+                  "user: the record is damaged: forget the user, and begin "
+                  "anew");
+    if (status == SEEN_MISMATCH)
+        seen_fail(error, status, "user",
+                  "user: the record was written under another secret");
+    if (status == SEEN_NEWER)
+        seen_fail(error, status, "user",
+                  "user: the record was written by a newer version");
+    return end(error, status);
+}
+
+/* A name for people, between quotes: bytes that are not for terminals, and the
+ * quote itself, as \xHH. */
+static void show_user(seen_key user, char *out, size_t cap)
+{
+    const uint8_t *name = user.data;
+    size_t at = 0;
+    for (size_t i = 0; name && i < user.len && i < SEEN_USER_MAX; i++) {
+        bool plain = name[i] >= ' ' && name[i] < 0x7f && name[i] != '"' &&
+                     name[i] != '\\';
+        if (at + 8 > cap) {
+            snprintf(out + at, cap - at, "...");
+            return;
+        }
+        at += (size_t)snprintf(out + at, cap - at, plain ? "%c" : "\\x%02x",
+                               name[i]);
+    }
+    out[at] = '\0';
+}
+
+/* Of several requests, which one it was. */
+static void name_request(seen_error *error, size_t i, seen_key user)
+{
+    char name[72] = "", text[sizeof error->text];
+    if (!error) return;
+    show_user(user, name, sizeof name);
+    memcpy(text, error->text, sizeof text);
+    snprintf(error->text, sizeof error->text,
+             "request %zu, user \"%s\": %.350s", i, name, text);
+}
+
+/* ---- Closing ------------------------------------------------------------ */
+
+seen_status seen_users_close(seen_users *u, seen_error *error)
+{
+    seen_error_begin(error);
+    if (!u) return SEEN_OK;
+    if (!u->ops->abandon || !seen_home_left(&u->home))
+        return end(error, u->ops->close(u, error));
+    u->ops->abandon(u);
+    return SEEN_OK;
 }
 
 /* ---- One user ----------------------------------------------------------- */
 
 seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
                                   const seen_key *items, size_t n,
-                                  bool *answers)
+                                  bool *answers, seen_error *error)
 {
-    seen_status status = may_ask(u, user, items, n);
-    if (status == SEEN_OK && n && !answers) status = SEEN_INVALID;
-    if (status != SEEN_OK) return status;
-    return store_of(u)->ask(u, user, now, items, n, false, answers);
+    seen_status status = begin(u, user, error);
+    if (status == SEEN_OK) status = check_items(items, n, error);
+    if (status == SEEN_OK && n && !answers)
+        status = null_argument("answers", error);
+    if (status == SEEN_OK)
+        status = u->ops->ask(u, user, now, items, n, false, answers, error);
+    return end_of_user(error, status);
 }
 
 /* A few hundred candidates are the rule: those answers need no memory. */
 #define AT_ONCE 4096
 
 seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
-                             seen_key *items, size_t n, size_t *fresh)
+                             seen_key *items, size_t n, size_t *fresh,
+                             seen_error *error)
 {
     bool few[AT_ONCE], *seen = few;
-    seen_status status = may_ask(u, user, items, n);
-    if (status != SEEN_OK || !fresh) return SEEN_INVALID;
+    seen_status status = begin(u, user, error);
+    if (status == SEEN_OK) status = check_items(items, n, error);
+    if (status == SEEN_OK && !fresh) status = null_argument("fresh", error);
+    if (status != SEEN_OK) return status;
     if (n > AT_ONCE) seen = malloc(n * sizeof *seen);
-    if (!seen) return SEEN_NOMEM;
-    status = store_of(u)->ask(u, user, now, items, n, true, seen);
+    if (!seen) return end(error, SEEN_NOMEM);
+    status = u->ops->ask(u, user, now, items, n, true, seen, error);
     if (status == SEEN_OK) {
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
@@ -186,66 +279,52 @@ seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
         *fresh = kept;
     }
     if (seen != few) free(seen);
-    return status;
-}
-
-seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
-                            const seen_key *items, size_t n, bool *fresh)
-{
-    seen_users_request r = {.user = user,
-                            .items = (seen_key *)(uintptr_t)items,
-                            .n = n,
-                            .fresh = fresh};
-    return seen_users_mark_many(u, now, &r, 1);
-}
-
-seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
-                            seen_key *items, size_t n, size_t count,
-                            size_t *taken)
-{
-    seen_users_request r = {
-        .user = user, .items = items, .n = n, .count = count};
-    if (!taken) return SEEN_INVALID;
-    seen_status status = seen_users_take_many(u, now, &r, 1);
-    if (status == SEEN_OK) *taken = r.taken;
-    return status;
+    return end_of_user(error, status);
 }
 
 seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
-                              const seen_key *items, size_t n)
+                              const seen_key *items, size_t n,
+                              seen_error *error)
 {
-    seen_status status = may_change(u);
-    if (status == SEEN_OK && !is_request(user, items, n)) status = SEEN_INVALID;
-    return status == SEEN_OK ? store_of(u)->forget(u, user, now, items, n)
-                             : status;
+    seen_status status = begin_change(u, user, error);
+    if (status == SEEN_OK) status = check_items(items, n, error);
+    if (status == SEEN_OK)
+        status = u->ops->forget(u, user, now, items, n, error);
+    return end_of_user(error, status);
 }
 
 seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
-                                   bool *known)
+                                   bool *known, seen_error *error)
 {
-    seen_status status = may_change(u);
     bool was = false;
-    if (status == SEEN_OK && !is_user(user)) status = SEEN_INVALID;
+    seen_status status = begin_change(u, user, error);
     if (status == SEEN_OK)
-        status = store_of(u)->forget_user(u, user, now, &was);
+        status = u->ops->forget_user(u, user, now, &was, error);
     if (status == SEEN_OK && known) *known = was;
-    return status;
+    return end_of_user(error, status);
 }
 
 seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now,
-                               seen_exposure_info *info)
+                               seen_exposure_info *info, seen_error *error)
 {
-    seen_status status = may_ask(u, user, NULL, 0);
-    if (status != SEEN_OK || !info) return SEEN_INVALID;
-    return store_of(u)->info_of(u, user, now, info);
+    seen_status status = begin(u, user, error);
+    if (status == SEEN_OK && !info) status = null_argument("info", error);
+    if (status == SEEN_OK) status = u->ops->info_of(u, user, now, info, error);
+    return end_of_user(error, status);
 }
 
 seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
-                              size_t cap, size_t *len)
+                              size_t cap, size_t *len, seen_error *error)
 {
-    seen_status status = may_ask(u, user, NULL, 0);
-    if (status != SEEN_OK || !len || (cap && !buf)) return SEEN_INVALID;
-    return store_of(u)->record(u, user, buf, cap, len);
+    seen_status status = begin(u, user, error);
+    if (status == SEEN_OK && (!len || (cap && !buf)))
+        status = null_argument(len ? "buf" : "len", error);
+    if (status == SEEN_OK)
+        status = u->ops->record(u, user, buf, cap, len, error);
+    if (status == SEEN_SHORT)
+        seen_fail(error, status, "cap", "cap %zu: the record has %zu bytes",
+                  cap, *len);
+    return end_of_user(error, status);
 }
 
 /* ---- Many users --------------------------------------------------------- */
@@ -259,46 +338,100 @@ void seen_users_refuse(seen_users_request *r, size_t n, seen_status why)
 }
 
 /* What a take gives must be remembered, or it would be given again. */
-static seen_status may_take(seen_users *u, size_t most)
+static seen_status check_request(const seen_users *u,
+                                 enum seen_users_change kind,
+                                 const seen_users_request *r, seen_error *error)
 {
+    seen_status status = check_user(r->user, error);
+    if (status == SEEN_OK) status = check_items(r->items, r->n, error);
+    if (status != SEEN_OK || kind != SEEN_USERS_TAKE) return status;
+    size_t most = r->count < r->n ? r->count : r->n;
     if (!u->holds || most <= u->holds) return SEEN_OK;
-    u->refused = true;
-    return SEEN_INVALID;
+    return seen_fail(error, SEEN_INVALID, "count",
+                     "count %zu: the policy holds %llu items of a user: take "
+                     "fewer, or raise policy.items or policy.generations",
+                     most, (unsigned long long)u->holds);
 }
 
-/* Bad requests are found before any is carried out. */
-static seen_status change(seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n)
+/* Bad requests are found before any is carried out. *first: the request that the
+ * error is about. */
+static seen_status check_requests(const seen_users *u,
+                                  enum seen_users_change kind,
+                                  seen_users_request *r, size_t n,
+                                  size_t *first, seen_error *error)
 {
-    seen_status status = may_change(u);
-    if (n && !r) return status ? status : SEEN_INVALID;
-    for (size_t i = 0; i < n; i++)
-        r[i].status = status;
-    if (status != SEEN_OK) return status;
+    seen_status status = SEEN_OK;
     for (size_t i = 0; i < n; i++) {
-        if (!is_request(r[i].user, r[i].items, r[i].n))
-            r[i].status = SEEN_INVALID;
-        if (r[i].status == SEEN_OK && kind == SEEN_USERS_TAKE)
-            r[i].status =
-                may_take(u, r[i].count < r[i].n ? r[i].count : r[i].n);
-        if (status == SEEN_OK) status = r[i].status;
+        r[i].status = check_request(u, kind, &r[i], error);
+        if (status != SEEN_OK || r[i].status == SEEN_OK) continue;
+        status = r[i].status;
+        *first = i;
     }
     if (status != SEEN_OK) seen_users_refuse(r, n, status);
-    return status != SEEN_OK || n == 0
-               ? status
-               : store_of(u)->change(u, kind, now, r, n);
+    return status;
+}
+
+static seen_status change(seen_users *u, enum seen_users_change kind,
+                          uint64_t now, seen_users_request *r, size_t n,
+                          seen_error *error)
+{
+    size_t first = 0;
+    seen_error_begin(error);
+    seen_status status = check_writable(u, error);
+    if (n && !r) return status ? status : null_argument("r", error);
+    for (size_t i = 0; i < n; i++)
+        r[i].status = status;
+    if (status != SEEN_OK || n == 0) return status;
+    status = check_requests(u, kind, r, n, &first, error);
+    if (status == SEEN_OK) {
+        status = u->ops->change(u, kind, now, r, n, error);
+        for (first = 0; first < n && r[first].status == SEEN_OK;)
+            first++;
+    }
+    status = end_of_user(error, status);
+    if (status != SEEN_OK && n > 1 && first < n)
+        name_request(error, first, r[first].user);
+    return status;
 }
 
 seen_status seen_users_mark_many(seen_users *u, uint64_t now,
-                                 seen_users_request *r, size_t n)
+                                 seen_users_request *r, size_t n,
+                                 seen_error *error)
 {
-    return change(u, SEEN_USERS_MARK, now, r, n);
+    return change(u, SEEN_USERS_MARK, now, r, n, error);
 }
 
 seen_status seen_users_take_many(seen_users *u, uint64_t now,
-                                 seen_users_request *r, size_t n)
+                                 seen_users_request *r, size_t n,
+                                 seen_error *error)
 {
-    return change(u, SEEN_USERS_TAKE, now, r, n);
+    return change(u, SEEN_USERS_TAKE, now, r, n, error);
+}
+
+seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
+                            const seen_key *items, size_t n, bool *fresh,
+                            seen_error *error)
+{
+    seen_users_request r = {.user = user,
+                            .items = (seen_key *)(uintptr_t)items,
+                            .n = n,
+                            .fresh = fresh};
+    return change(u, SEEN_USERS_MARK, now, &r, 1, error);
+}
+
+seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
+                            seen_key *items, size_t n, size_t count,
+                            size_t *taken, seen_error *error)
+{
+    seen_users_request r = {
+        .user = user, .items = items, .n = n, .count = count};
+    if (!taken) {
+        seen_error_begin(error);
+        return null_argument("taken", error);
+    }
+    seen_status status = change(u, SEEN_USERS_TAKE, now, &r, 1, error);
+    if (status == SEEN_OK) *taken = r.taken;
+    return status;
 }
 
 /* ---- The whole store ---------------------------------------------------- */
@@ -306,40 +439,49 @@ seen_status seen_users_take_many(seen_users *u, uint64_t now,
 seen_status seen_users_each(seen_users *u, uint64_t now,
                             bool (*each)(void *ctx,
                                          const seen_users_entry *entry),
-                            void *ctx)
+                            void *ctx, seen_error *error)
 {
-    return is_ours(u) && each ? store_of(u)->each(u, now, each, ctx)
-                              : SEEN_INVALID;
+    seen_error_begin(error);
+    seen_status status = check_store(u, error);
+    if (status == SEEN_OK && !each) status = null_argument("each", error);
+    if (status == SEEN_OK) status = u->ops->each(u, now, each, ctx, error);
+    return end(error, status);
 }
 
-seen_status seen_users_sync(seen_users *u)
+seen_status seen_users_sync(seen_users *u, seen_error *error)
 {
-    if (!is_ours(u)) return SEEN_INVALID;
-    return u->writable ? store_of(u)->sync(u) : SEEN_OK;
+    seen_error_begin(error);
+    seen_status status = check_store(u, error);
+    if (status == SEEN_OK && u->writable) status = u->ops->sync(u, error);
+    return end(error, status);
 }
 
-seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed)
+seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed,
+                             seen_error *error)
 {
     uint64_t gone = 0;
-    seen_status status = may_change(u);
-    if (status == SEEN_OK) status = store_of(u)->sweep(u, now, &gone);
+    seen_error_begin(error);
+    seen_status status = check_writable(u, error);
+    if (status == SEEN_OK) status = u->ops->sweep(u, now, &gone, error);
     if (status == SEEN_OK && removed) *removed = gone;
-    return status;
+    return end(error, status);
 }
 
 seen_status seen_users_backup(seen_users *u, const char *dir, seen_error *error)
 {
     seen_error_begin(error);
-    if (!u || !dir) return SEEN_INVALID;
-    if (!is_ours(u))
-        return seen_fail(error, SEEN_INVALID, NULL, "%s", u->home.sentence);
-    seen_status status = store_of(u)->backup(u, dir, error);
-    if (status != SEEN_OK)
-        seen_fail(error, status, NULL, "%s", seen_strerror(status));
-    return status;
+    seen_status status = check_store(u, error);
+    if (status == SEEN_OK && !dir) status = null_argument("dir", error);
+    if (status == SEEN_OK) status = u->ops->backup(u, dir, error);
+    return end(error, status);
 }
 
-seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats)
+seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats,
+                                seen_error *error)
 {
-    return is_ours(u) && stats ? store_of(u)->stats(u, stats) : SEEN_INVALID;
+    seen_error_begin(error);
+    seen_status status = check_store(u, error);
+    if (status == SEEN_OK && !stats) status = null_argument("stats", error);
+    if (status == SEEN_OK) status = u->ops->stats(u, stats, error);
+    return end(error, status);
 }

@@ -10,46 +10,47 @@
 #include "base/base.h"
 #include "store/home.h"
 
-#include <stdatomic.h>
-
 enum seen_users_change {
     SEEN_USERS_MARK,
     SEEN_USERS_TAKE
 };
 
 /* Arguments have been checked: names, pointers, the right to change, and that this
- * is the process that opened it. */
+ * is the process that opened it. The error may be NULL, and need not be filled
+ * where the status says it all (users.c). */
 struct seen_users_ops {
-    seen_status (*close)(struct seen_users *u);
+    seen_status (*close)(struct seen_users *u, seen_error *error);
     /* Close in a child that was forked (home.h); NULL: `close` will do. */
     void (*abandon)(struct seen_users *u);
-    const char *(*problem)(const struct seen_users *u);
 
     /* seen[i]: may have been shown; `repeats`: or has come before. */
     seen_status (*ask)(struct seen_users *u, seen_key user, uint64_t now,
                        const seen_key *items, size_t n, bool repeats,
-                       bool *seen);
+                       bool *seen, seen_error *error);
     /* Every request gets a status; items and answers of those that are not
-     * SEEN_OK stay as they were. */
+     * SEEN_OK stay as they were. The error is about the first of these. */
     seen_status (*change)(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *error, size_t n);
+                          uint64_t now, seen_users_request *r, size_t n,
+                          seen_error *error);
     seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n);
+                          const seen_key *items, size_t n, seen_error *error);
     seen_status (*forget_user)(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known);
+                               uint64_t now, bool *known, seen_error *error);
     seen_status (*info_of)(struct seen_users *u, seen_key user, uint64_t now,
-                           seen_exposure_info *info);
+                           seen_exposure_info *info, seen_error *error);
     seen_status (*record)(struct seen_users *u, seen_key user, void *buf,
-                          size_t cap, size_t *len);
+                          size_t cap, size_t *len, seen_error *error);
 
     seen_status (*each)(struct seen_users *u, uint64_t now,
                         bool (*each)(void *ctx, const seen_users_entry *entry),
-                        void *ctx);
-    seen_status (*sync)(struct seen_users *u);
-    seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed);
+                        void *ctx, seen_error *error);
+    seen_status (*sync)(struct seen_users *u, seen_error *error);
+    seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed,
+                         seen_error *error);
     seen_status (*backup)(struct seen_users *u, const char *dir,
                           seen_error *error);
-    seen_status (*stats)(struct seen_users *u, seen_users_stats *stats);
+    seen_status (*stats)(struct seen_users *u, seen_users_stats *stats,
+                         seen_error *error);
 };
 
 /* None is carried out, because of some: the others get that status. */
@@ -60,10 +61,8 @@ struct seen_users {
     const struct seen_users_ops *ops;
     struct seen_home home;
     bool writable;
-    bool copied;        /* by fork(), all of it: any process may use it */
-    uint64_t holds;     /* seen_policy_holds(); 0: a server knows */
-    char too_many[128]; /* why a take was refused, for seen_users_problem() */
-    atomic_bool refused;
+    bool copied;    /* by fork(), all of it: any process may use it */
+    uint64_t holds; /* seen_policy_holds(); 0: a server knows */
 };
 
 /* Opens "scheme:where"; options have been checked. */

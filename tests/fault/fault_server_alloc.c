@@ -1,7 +1,7 @@
 /*
  * fault_server_alloc.c - every allocation of a store on a server fails, once and
  * from then on. Argument: the port of a server with our module
- * (tests/server/test_memory.py starts both).
+ * (tests/server/with_server.py starts both).
  *
  * The script opens a store, changes it and asks. After a failure: a status, nothing
  * leaked; whatever was acknowledged another client finds on the server, and no call
@@ -68,11 +68,12 @@ static void assert_marked(size_t user, const seen_key *items, size_t n)
     seen_users *u;
     bool seen[ITEMS] = {false};
     assert_int_equal(open_users(&u), SEEN_OK);
-    assert_int_equal(seen_users_maybe_many(u, name(user), NOW, items, n, seen),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_users_maybe_many(u, name(user), NOW, items, n, seen, NULL),
+        SEEN_OK);
     for (size_t i = 0; i < n; i++)
         assert_true(seen[i]);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 static void mark(seen_users *u, bool tells)
@@ -85,7 +86,7 @@ static void mark(seen_users *u, bool tells)
                                     .n = tells ? ITEMS : 2,
                                     .fresh = tells ? fresh[i] : NULL};
     enter();
-    seen_status status = seen_users_mark_many(u, NOW, r, USERS);
+    seen_status status = seen_users_mark_many(u, NOW, r, USERS, NULL);
     leave();
     went_wrong(status);
     for (size_t i = 0; i < USERS; i++) {
@@ -101,7 +102,7 @@ static void take(seen_users *u)
     memcpy(items, run.item + ITEMS, sizeof items);
     enter();
     seen_status status =
-        seen_users_take(u, name(0), NOW, items, ITEMS, 2, &taken);
+        seen_users_take(u, name(0), NOW, items, ITEMS, 2, &taken, NULL);
     leave();
     if (went_wrong(status)) return;
     assert_true(taken <= 2);
@@ -126,11 +127,11 @@ static void ask(seen_users *u)
     memcpy(items, run.item, sizeof items);
     enter();
     seen_status asked =
-        seen_users_maybe_many(u, name(1), NOW, items, ITEMS, seen);
+        seen_users_maybe_many(u, name(1), NOW, items, ITEMS, seen, NULL);
     seen_status freshened =
-        seen_users_fresh(u, name(2), NOW, items, ITEMS, &fresh);
-    went_wrong(seen_users_info_of(u, name(1), NOW, &info));
-    seen_status walked = seen_users_each(u, NOW, count_one, &n);
+        seen_users_fresh(u, name(2), NOW, items, ITEMS, &fresh, NULL);
+    went_wrong(seen_users_info_of(u, name(1), NOW, &info, NULL));
+    seen_status walked = seen_users_each(u, NOW, count_one, &n, NULL);
     leave();
     bool all = before == 0; /* then everything was marked */
     for (size_t i = 0; !went_wrong(asked) && all && i < ITEMS; i++)
@@ -153,10 +154,10 @@ static void users_script(void)
     take(u);
     ask(u);
     enter();
-    status = seen_users_forget_user(u, name(0), NOW, &known);
+    status = seen_users_forget_user(u, name(0), NOW, &known, NULL);
     leave();
     if (!went_wrong(status) && run.failures == 0) assert_true(known);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 /* ---- Filters ------------------------------------------------------------ */
@@ -171,8 +172,9 @@ static void assert_added(void)
     bool there[ITEMS] = {false};
     assert_int_equal(seen_remote_open(&m, run.where, &spec, &outcome, &error),
                      SEEN_OK);
-    assert_int_equal(seen_remote_maybe_many(m, run.item, ITEMS, there),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_remote_maybe_many(m, seen_keys_of(run.item, ITEMS), there, &error),
+        SEEN_OK);
     for (size_t i = 0; i < ITEMS; i++)
         assert_true(there[i]);
     seen_remote_close(m);
@@ -184,24 +186,26 @@ static void filter_script(void)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     bool fresh[ITEMS], there[ITEMS];
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     enter();
     seen_status status =
         seen_remote_open(&m, run.where, &spec, &outcome, &error);
     leave();
     if (went_wrong(status)) return;
     enter();
-    status = seen_remote_add_many(m, run.item, ITEMS, fresh);
+    status =
+        seen_remote_add_many(m, seen_keys_of(run.item, ITEMS), fresh, &error);
     leave();
     bool added = !went_wrong(status);
     if (added) assert_added();
     enter();
-    status = seen_remote_maybe_many(m, run.item, ITEMS, there);
+    status =
+        seen_remote_maybe_many(m, seen_keys_of(run.item, ITEMS), there, &error);
     leave();
     for (size_t i = 0; !went_wrong(status) && added && i < ITEMS; i++)
         assert_true(there[i]);
     enter();
-    went_wrong(seen_remote_info_of(m, &info));
+    went_wrong(seen_remote_info_of(m, &info, &error));
     leave();
     seen_remote_close(m);
 }

@@ -156,9 +156,14 @@ static seen_status use_filter(const char *where, struct server *s)
         return status;
     }
     if (s) wait_for_cut(s);
-    status = seen_remote_add_many(m, &key, 1, NULL);
-    assert_int_equal(seen_remote_maybe_many(m, &key, 1, &there), status);
-    assert_string_not_equal(seen_remote_problem(m), "");
+    status = seen_remote_add_many(m, seen_keys_of(&key, 1), NULL, &error);
+    assert_int_equal(error.status, status);
+    assert_string_not_equal(error.text, "");
+    assert_int_equal(
+        seen_remote_maybe_many(m, seen_keys_of(&key, 1), &there, &error),
+        status);
+    assert_int_equal(error.status, status);
+    assert_string_not_equal(error.text, "");
     seen_remote_close(m);
     return status;
 }
@@ -179,11 +184,12 @@ static seen_status use_users(const char *where, struct server *s)
         return status;
     }
     if (s) wait_for_cut(s);
-    status = seen_users_mark(u, user, 1000, &key, 1, NULL);
-    assert_int_equal(seen_users_maybe_many(u, user, 1000, &key, 1, &seen),
-                     status);
-    assert_string_not_equal(seen_users_problem(u), "");
-    seen_users_close(u);
+    status = seen_users_mark(u, user, 1000, &key, 1, NULL, &error);
+    assert_string_not_equal(error.text, "");
+    assert_int_equal(
+        seen_users_maybe_many(u, user, 1000, &key, 1, &seen, &error), status);
+    assert_string_not_equal(error.text, "");
+    seen_users_close(u, NULL);
     return status;
 }
 
@@ -395,48 +401,46 @@ static uint64_t now_ms(void)
 }
 
 /* A pool whose only connection is in use, and whose server is away. */
-static struct seen_pool_link *forsaken(struct seen_pool *p, unsigned *port,
-                                       const char *parameters)
+static struct seen_connection *forsaken(struct seen_pool *p, unsigned *port,
+                                        const char *parameters)
 {
     struct server s = listening(0, 16);
-    struct seen_pool_link *link = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
+    struct seen_connection *connection = NULL;
     seen_error error = {0};
     char rest[100];
     snprintf(rest, sizeof rest, "//127.0.0.1:%u?timeout=50&%s", s.port,
              parameters);
     assert_int_equal(seen_pool_open(p, rest, false, &error), SEEN_OK);
-    assert_int_equal(seen_pool_take(p, &link, &error), SEEN_OK);
+    assert_int_equal(seen_pool_take(p, &connection, &error), SEEN_OK);
     close(s.listener);
     *port = s.port;
-    return link;
+    return connection;
 }
 
 static void who_was_there_is_waited_for_but_not_for_ever(void **state)
 {
     (void)state;
     struct seen_pool p;
-    struct seen_pool_link *more = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
+    struct seen_connection *more = NULL;
     seen_error error = {0};
     unsigned port;
     alarm(WATCHDOG);
-    struct seen_pool_link *link = forsaken(&p, &port, "patience=300");
+    struct seen_connection *connection = forsaken(&p, &port, "patience=300");
     uint64_t began = now_ms();
     assert_int_equal(seen_pool_take(&p, &more, &error), SEEN_IO);
     assert_true(now_ms() - began >= 300);
     assert_null(more);
     assert_string_not_equal(error.text, "");
     alarm(0);
-    seen_pool_return(&p, link);
+    seen_pool_return(&p, connection);
     seen_pool_close(&p);
 }
 
 /* What happens in the middle of somebody's patience. */
 struct later {
     struct seen_pool *pool;
-    struct seen_pool_link *link; /* given back; or NULL: */
-    unsigned port;               /* the server is back, here */
+    struct seen_connection *connection; /* given back; or NULL: */
+    unsigned port;                      /* the server is back, here */
     struct server server;
 };
 
@@ -444,26 +448,25 @@ static void *happen(void *ctx)
 {
     struct later *l = ctx;
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    if (l->link)
-        seen_pool_return(l->pool, l->link);
+    if (l->connection)
+        seen_pool_return(l->pool, l->connection);
     else
         l->server = listening(l->port, 16);
     return NULL;
 }
 
-static struct seen_pool_link *take_meanwhile(struct later *l)
+static struct seen_connection *take_meanwhile(struct later *l)
 {
-    struct seen_pool_link *link = NULL;
-    seen_outcome outcome = {.size = sizeof outcome};
+    struct seen_connection *connection = NULL;
     seen_error error = {0};
     pthread_t thread;
     alarm(WATCHDOG);
     assert_int_equal(pthread_create(&thread, NULL, happen, l), 0);
-    assert_int_equal(seen_pool_take(l->pool, &link, &error), SEEN_OK);
+    assert_int_equal(seen_pool_take(l->pool, &connection, &error), SEEN_OK);
     pthread_join(thread, NULL);
     alarm(0);
-    assert_non_null(link);
-    return link;
+    assert_non_null(connection);
+    return connection;
 }
 
 static void the_wait_ends_when_there_is_something_to_take(void **state)
@@ -472,15 +475,16 @@ static void the_wait_ends_when_there_is_something_to_take(void **state)
     struct seen_pool p;
     struct later l = {.pool = &p};
     /* 1. Somebody gives one back. */
-    struct seen_pool_link *link = forsaken(&p, &l.port, "patience=3600000");
-    l.link = link;
-    assert_ptr_equal(take_meanwhile(&l), link);
+    struct seen_connection *connection =
+        forsaken(&p, &l.port, "patience=3600000");
+    l.connection = connection;
+    assert_ptr_equal(take_meanwhile(&l), connection);
     /* 2. The server is back. */
-    l.link = NULL;
-    struct seen_pool_link *more = take_meanwhile(&l);
-    assert_ptr_not_equal(more, link);
+    l.connection = NULL;
+    struct seen_connection *more = take_meanwhile(&l);
+    assert_ptr_not_equal(more, connection);
     seen_pool_return(&p, more);
-    seen_pool_return(&p, link);
+    seen_pool_return(&p, connection);
     seen_pool_close(&p);
     close(l.server.listener);
 }

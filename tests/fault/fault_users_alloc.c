@@ -84,12 +84,12 @@ static void ask(seen_users *u)
     seen_status status;
     around(true);
     went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now, items, 3,
-                                     answers));
-    went_wrong(
-        seen_users_fresh(u, model_name(1), run.model.now, items, 3, &fresh));
-    status = seen_users_info_of(u, model_name(2), run.model.now, &info);
+                                     answers, NULL));
+    went_wrong(seen_users_fresh(u, model_name(1), run.model.now, items, 3,
+                                &fresh, NULL));
+    status = seen_users_info_of(u, model_name(2), run.model.now, &info, NULL);
     went_wrong(status == SEEN_ABSENT ? SEEN_OK : status);
-    went_wrong(seen_users_each(u, run.model.now, count_one, &n));
+    went_wrong(seen_users_each(u, run.model.now, count_one, &n, NULL));
     around(false);
 }
 
@@ -122,7 +122,7 @@ static void one_life(unsigned policy)
         seen_error error = {0};
         run.copied = !went_wrong(seen_users_backup(u, run.copy, &error));
     }
-    status = seen_users_close(u);
+    status = seen_users_close(u, NULL);
     around(false);
     if (!went_wrong(status)) model_settled(&run.model);
 }
@@ -151,7 +151,7 @@ static void check_store(void)
                          SEEN_OK);
         model_check(&run.model, u, i);
         if (i) assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
-        assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     }
 }
 

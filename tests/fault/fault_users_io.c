@@ -85,7 +85,8 @@ static void after_failure(seen_users *u)
     if (f->odds) return; /* which of several was it? */
     if (is_call("datasync")) {
         assert_int_equal(status, SEEN_IO);
-        assert_non_null(strstr(seen_users_problem(u), "opened again"));
+        assert_non_null(strstr(run.model.error.text, "opened again"));
+        assert_int_not_equal(run.model.error.os_errno, 0);
     }
     bool room = is_call("allocate") || is_call("pwrite");
     if (f->error == ENOSPC && !f->persistent && room)
@@ -97,8 +98,9 @@ static void change(seen_users *u)
     uint64_t before = run.failures;
     for (int i = 0; i < STEPS && run.failures < before + 2; i++)
         if (went_wrong(model_step(&run.model, u))) after_failure(u);
-    if (went_wrong(seen_users_sync(u))) {
-        assert_string_not_equal(seen_users_problem(u), "");
+    seen_error error;
+    if (went_wrong(seen_users_sync(u, &error))) {
+        assert_string_not_equal(error.text, "");
         after_failure(u);
     } else {
         model_settled(&run.model);
@@ -128,7 +130,10 @@ static void one_life(unsigned policy, bool copies)
         run.copied = !went_wrong(seen_users_backup(u, run.copy, &error));
         if (!run.copied) assert_string_not_equal(error.text, "");
     }
-    if (!went_wrong(seen_users_close(u))) model_settled(&run.model);
+    if (!went_wrong(seen_users_close(u, &error)))
+        model_settled(&run.model);
+    else
+        assert_string_not_equal(error.text, "");
 }
 
 /* ---- On the real disk --------------------------------------------------- */
@@ -163,7 +168,7 @@ static void check_store(const char *dir)
             assert_int_equal(model_mark(&run.model, u, 0), SEEN_OK);
             assert_int_equal(model_mark(&run.model, u, 3), SEEN_OK);
         }
-        assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     }
 }
 
@@ -338,7 +343,7 @@ static bool one_fault_after(int steps, uint64_t n, int number)
     if (went_wrong(status))
         assert_string_not_equal(error.text, "");
     else
-        went_wrong(seen_users_close(u));
+        went_wrong(seen_users_close(u, NULL));
     bool fired = run.faults->fired > 0;
     run.faults->fail_at = 0;
     if (!fired) assert_int_equal(run.failures, 0);

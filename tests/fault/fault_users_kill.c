@@ -76,7 +76,8 @@ static void mark(uint64_t thread)
     uint64_t k = shared->marked[thread];
     struct one m = mark_of(thread, k);
     seen_key item = key(&m.item);
-    if (seen_users_mark(users, key(&m.user), NOW, &item, 1, NULL)) _exit(2);
+    if (seen_users_mark(users, key(&m.user), NOW, &item, 1, NULL, NULL))
+        _exit(2);
     shared->marked[thread] = k + 1;
 }
 
@@ -89,7 +90,8 @@ static void take(struct test_rng *r)
         id[i] = test_below(r, CATALOGUE);
         items[i] = key(&id[i]);
     }
-    if (seen_users_take(users, key(&user), NOW, items, OFFERED, COUNT, &taken))
+    if (seen_users_take(users, key(&user), NOW, items, OFFERED, COUNT, &taken,
+                        NULL))
         _exit(3);
     for (size_t i = 0; i < taken; i++) {
         uint64_t item;
@@ -135,7 +137,7 @@ static void live(seen_mode mode)
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    _exit(seen_users_close(users) == SEEN_OK ? 0 : 5);
+    _exit(seen_users_close(users, NULL) == SEEN_OK ? 0 : 5);
 }
 
 /* ---- The parent --------------------------------------------------------- */
@@ -170,9 +172,9 @@ static void assert_marked(seen_users *u, const struct acknowledged *a)
             struct one m = mark_of(t, k);
             seen_key item = key(&m.item);
             bool seen;
-            assert_int_equal(
-                seen_users_maybe_many(u, key(&m.user), NOW, &item, 1, &seen),
-                SEEN_OK);
+            assert_int_equal(seen_users_maybe_many(u, key(&m.user), NOW, &item,
+                                                   1, &seen, NULL),
+                             SEEN_OK);
             if (!seen)
                 fail_msg("mark %llu of thread %llu is lost, of %llu",
                          (unsigned long long)k, (unsigned long long)t,
@@ -192,7 +194,7 @@ static void assert_not_twice(seen_users *u, uint64_t kills)
             shown[mark_of(t, k).user]++;
     for (uint64_t i = 0; i < USERS; i++) {
         seen_exposure_info info = {0};
-        seen_status status = seen_users_info_of(u, key(&i), NOW, &info);
+        seen_status status = seen_users_info_of(u, key(&i), NOW, &info, NULL);
         assert_true(status == SEEN_OK || status == SEEN_ABSENT);
         assert_true(info.items <= shown[i]);
     }
@@ -211,7 +213,7 @@ static void look_on(void)
     struct acknowledged a = now_acknowledged();
     seen_users *u = open_users(dir, (seen_users_options){.tail = true});
     assert_marked(u, &a);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 static void back_up(void)
@@ -222,13 +224,13 @@ static void back_up(void)
     struct acknowledged a = now_acknowledged();
     seen_status status = seen_users_backup(u, copy, &error);
     if (status != SEEN_OK) fail_msg("backup: %s", error.text);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_users(copy, (seen_users_options){.mode = SEEN_DURABLE});
     assert_marked(u, &a);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     u = open_users(copy, (seen_users_options){0});
     assert_marked(u, &a);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 static void remove_store(const char *where)
@@ -244,7 +246,7 @@ static void check(uint64_t kills)
     seen_users *u = open_users(dir, (seen_users_options){.tail = true});
     assert_marked(u, &a);
     assert_not_twice(u, kills);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 static uint64_t all_marks(void)

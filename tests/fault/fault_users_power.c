@@ -108,7 +108,7 @@ static void use_what_is_left(struct world *w)
     if (!unmade) {
         explain(status, &error);
         model_check(&w->model, u, false);
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     }
 
     /* One that was never finished can be made, whatever was left of it. */
@@ -125,16 +125,17 @@ static void use_what_is_left(struct world *w)
         assert_int_equal(
             model_mark(&w->model, u, test_below(&run.rng, MODEL_USERS)),
             SEEN_OK);
-    if (test_below(&run.rng, 2)) assert_int_equal(seen_users_sync(u), SEEN_OK);
+    if (test_below(&run.rng, 2))
+        assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     assert_int_equal(model_step(&w->model, u), SEEN_OK);
     model_check(&w->model, u, true);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     model_settled(&w->model);
 
     explain(open_users(&u, SEEN_READ, false, false, NULL, &outcome, &error),
             &error);
     model_check(&w->model, u, true);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 /* The power fails again while the first loss is being made good. */
@@ -186,7 +187,7 @@ static void die(void)
 {
     watch(false);
     struct world next = after(&run.w, true);
-    seen_users_close(run.users);
+    seen_users_close(run.users, NULL);
     run.users = NULL;
     leave(&run.w);
     run.w = next;
@@ -215,7 +216,7 @@ static void one_life(int life)
     for (int i = 0; i < STEPS; i++) {
         assert_int_equal(model_step(m, run.users), SEEN_OK);
         if (!m->durable && i % 7 == 6) {
-            assert_int_equal(seen_users_sync(run.users), SEEN_OK);
+            assert_int_equal(seen_users_sync(run.users, NULL), SEEN_OK);
             model_settled(m);
         }
     }
@@ -223,7 +224,7 @@ static void one_life(int life)
     if (life % 2) {
         die();
     } else {
-        assert_int_equal(seen_users_close(run.users), SEEN_OK);
+        assert_int_equal(seen_users_close(run.users, NULL), SEEN_OK);
         run.users = NULL;
         model_settled(m);
     }
@@ -279,7 +280,7 @@ static void reopen(bool close)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (close) assert_int_equal(seen_users_close(run.users), SEEN_OK);
+    if (close) assert_int_equal(seen_users_close(run.users, NULL), SEEN_OK);
     explain(open_users(&run.users, SEEN_DURABLE, false, true,
                        close ? NULL : &model_policies[0], &outcome, &error),
             &error);
@@ -293,10 +294,11 @@ static void meet(void *ctx, const char *call)
     for (unsigned i = 0; i < meeting.deed; i++)
         assert_int_equal(model_mark(&run.w.model, run.users, i % MODEL_USERS),
                          SEEN_OK);
-    if (meeting.deed % 2) assert_int_equal(seen_users_sync(run.users), SEEN_OK);
+    if (meeting.deed % 2)
+        assert_int_equal(seen_users_sync(run.users, NULL), SEEN_OK);
     if (meeting.deed % 3 == 0) reopen(true);
     if (meeting.deed % 3 == 1) {
-        assert_int_equal(seen_users_close(run.users), SEEN_OK);
+        assert_int_equal(seen_users_close(run.users, NULL), SEEN_OK);
         run.users = NULL;
     }
 }
@@ -322,8 +324,8 @@ static bool one_meeting(uint64_t seed)
             &error);
     sim_on_call(run.w.disk, NULL, NULL);
     model_check(&run.w.model, reader, false);
-    seen_users_close(reader);
-    seen_users_close(run.users);
+    seen_users_close(reader, NULL);
+    seen_users_close(run.users, NULL);
     model_free(&run.w.model);
     leave(&run.w);
     sim_uninstall();
@@ -354,7 +356,7 @@ static size_t age_of(seen_users *reader, size_t user)
     uint8_t record[MODEL_RECORD];
     size_t len = 0, i = u->n;
     seen_status status = seen_users_record(reader, model_name(user), record,
-                                           sizeof record, &len);
+                                           sizeof record, &len, NULL);
     if (status == SEEN_ABSENT) len = 0;
     assert_true(status == SEEN_OK || status == SEEN_ABSENT);
     while (i-- > 0)
@@ -379,13 +381,13 @@ static void look_again(seen_users *reader, size_t before[MODEL_USERS])
     dead_looks += !run.users;
 }
 
-/* The writer is gone, and what it wrote is there; as seen_users_close() of one
+/* The writer is gone, and what it wrote is there; as seen_users_close(, NULL) of one
  * that has failed. */
 static void writer_dies(void)
 {
     struct seen_local *l = (struct seen_local *)run.users;
-    seen_local_fail(l, SEEN_IO, "killed", "");
-    seen_users_close(run.users);
+    seen_local_fail(l, SEEN_IO, "killed", "", NULL);
+    seen_users_close(run.users, NULL);
     run.users = NULL;
 }
 
@@ -402,12 +404,12 @@ static void a_life_with(seen_users *reader, size_t known[MODEL_USERS],
         if (reader && test_below(r, 3) == 0) look_again(reader, known);
         assert_int_equal(model_mark(&run.w.model, run.users, user), SEEN_OK);
         if (test_below(r, 8) == 0)
-            assert_int_equal(seen_users_sync(run.users), SEEN_OK);
+            assert_int_equal(seen_users_sync(run.users, NULL), SEEN_OK);
     }
     if (test_below(r, 3)) {
         writer_dies();
     } else {
-        assert_int_equal(seen_users_close(run.users), SEEN_OK);
+        assert_int_equal(seen_users_close(run.users, NULL), SEEN_OK);
         run.users = NULL;
     }
     if (reader) look_again(reader, known);
@@ -433,7 +435,7 @@ static void one_long_reader(uint64_t seed)
     look_again(reader, known);
     for (int life = 0; life < 5; life++)
         a_life_with(reader, known, &r);
-    seen_users_close(reader);
+    seen_users_close(reader, NULL);
     model_free(&run.w.model);
     leave(&run.w);
     sim_uninstall();

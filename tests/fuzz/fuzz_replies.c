@@ -90,7 +90,7 @@ static void use_filter(const char *url, unsigned call, const seen_key *k,
     seen_remote *m = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_remote_info info;
+    seen_remote_info info = {.size = sizeof info};
     bool answers[3];
     seen_status status =
         seen_remote_open(&m, url, call & 1 ? &spec : NULL, &outcome, &error);
@@ -98,20 +98,22 @@ static void use_filter(const char *url, unsigned call, const seen_key *k,
     if (!m) return;
     switch (call >> 1 & 3) {
     case 0:
-        status = seen_remote_maybe_many(m, k, n, answers);
+        status = seen_remote_maybe_many(m, seen_keys_of(k, n), answers, &error);
         break;
     case 1:
-        status = seen_remote_add_many(m, k, n, answers);
+        status = seen_remote_add_many(m, seen_keys_of(k, n), answers, &error);
         break;
     case 2:
-        status = seen_remote_info_of(m, &info);
+        status = seen_remote_info_of(m, &info, &error);
         break;
     case 3:
-        status = seen_remote_remove_many(m, k, n, answers);
-        if (status == SEEN_UNSUPPORTED) status = seen_remote_delete(m, answers);
+        status =
+            seen_remote_remove_many(m, seen_keys_of(k, n), answers, &error);
+        if (status == SEEN_UNSUPPORTED)
+            status = seen_remote_delete(m, answers, &error);
         break;
     }
-    must(status == SEEN_OK || status == SEEN_NOMEM || *seen_remote_problem(m));
+    must(error.status == status && (status != SEEN_OK) == !!error.text[0]);
     seen_remote_close(m);
 }
 
@@ -139,33 +141,33 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     memcpy(items, k, n * sizeof *items);
     switch (call >> 1 & 7) {
     case 0:
-        status = seen_users_maybe_many(u, user, 1, k, n, answers);
+        status = seen_users_maybe_many(u, user, 1, k, n, answers, NULL);
         break;
     case 1:
-        status = seen_users_mark(u, user, 1, k, n, answers);
+        status = seen_users_mark(u, user, 1, k, n, answers, NULL);
         break;
     case 2:
-        status = seen_users_mark(u, user, 1, k, n, NULL);
+        status = seen_users_mark(u, user, 1, k, n, NULL, NULL);
         break;
     case 3:
-        status = seen_users_take(u, user, 1, items, n, 1, &taken);
+        status = seen_users_take(u, user, 1, items, n, 1, &taken, NULL);
         break;
     case 4:
-        status = seen_users_forget_user(u, user, 1, &known);
+        status = seen_users_forget_user(u, user, 1, &known, NULL);
         break;
     case 5:
-        status = seen_users_info_of(u, user, 1, &info);
+        status = seen_users_info_of(u, user, 1, &info, NULL);
         break;
     case 6:
         len = 0;
-        status = seen_users_each(u, 1, look, &len);
+        status = seen_users_each(u, 1, look, &len, NULL);
         break;
     case 7:
-        status = seen_users_record(u, user, record, sizeof record, &len);
+        status = seen_users_record(u, user, record, sizeof record, &len, NULL);
         break;
     }
     (void)status;
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

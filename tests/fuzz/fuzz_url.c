@@ -23,7 +23,6 @@ static bool ends(const char *text, size_t room)
 static void take_apart(const char *text)
 {
     struct seen_url url;
-    seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     if (seen_url_parse(text, &url, &error) != SEEN_OK) {
         must(error.text[0]);

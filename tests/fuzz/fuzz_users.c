@@ -195,6 +195,12 @@ static void nothing(void *any)
     (void)any;
 }
 
+static seen_status awake(void *view, seen_error *error)
+{
+    (void)view, (void)error;
+    return SEEN_OK;
+}
+
 static seen_status fine(void *any)
 {
     (void)any;
@@ -245,9 +251,10 @@ each(void *view, const seen_key *after,
     return SEEN_OK;
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record)
+static seen_status put(void *shelf, seen_key user, seen_record record,
+                       seen_error *error)
 {
-    (void)shelf;
+    (void)shelf, (void)error;
     must(user.len > 0 && user.len <= SEEN_USER_MAX);
     seen_record before = {disk.record, disk.record_len};
     if (record.len && seen_exposure_validate(before) == SEEN_OK)
@@ -255,9 +262,10 @@ static seen_status put(void *shelf, seen_key user, seen_record record)
     return SEEN_OK;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m)
+static seen_status commit(void *shelf, const struct seen_meta *m,
+                          seen_error *error)
 {
-    (void)shelf;
+    (void)shelf, (void)error;
     seen_meta_put(m, disk.meta);
     return SEEN_OK;
 }
@@ -268,12 +276,6 @@ static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
     *users = *bytes = 0;
 }
 
-static const char *problem(void *shelf)
-{
-    (void)shelf;
-    return "";
-}
-
 static const struct seen_shelf_ops fake_shelf = {.there = there,
                                                  .open = shelf_open,
                                                  .close = nothing,
@@ -281,21 +283,20 @@ static const struct seen_shelf_ops fake_shelf = {.there = there,
                                                  .meta = meta,
                                                  .view_new = view_new,
                                                  .view_free = nothing,
-                                                 .wake = fine,
+                                                 .wake = awake,
                                                  .sleep = nothing,
                                                  .sees = zero,
                                                  .hold = nothing,
                                                  .told = meta,
                                                  .get = get,
                                                  .each = each,
-                                                 .begin = fine,
+                                                 .begin = awake,
                                                  .number = one,
                                                  .put = put,
                                                  .commit = commit,
                                                  .abort = nothing,
                                                  .grow = fine,
-                                                 .sizes = sizes,
-                                                 .problem = problem};
+                                                 .sizes = sizes};
 
 /* ---- The input ---------------------------------------------------------- */
 
@@ -380,13 +381,13 @@ static void ask(seen_users *u, seen_key user)
     seen_exposure_info info;
     seen_users_stats stats;
     static uint8_t bytes[1 << 16];
-    (void)seen_users_maybe_many(u, user, 1000, items, 3, answers);
-    (void)seen_users_fresh(u, user, UINT64_MAX, items, 3, &n);
-    (void)seen_users_info_of(u, user, 1000, &info);
-    if (seen_users_record(u, user, bytes, sizeof bytes, &n) == SEEN_OK)
+    (void)seen_users_maybe_many(u, user, 1000, items, 3, answers, NULL);
+    (void)seen_users_fresh(u, user, UINT64_MAX, items, 3, &n, NULL);
+    (void)seen_users_info_of(u, user, 1000, &info, NULL);
+    if (seen_users_record(u, user, bytes, sizeof bytes, &n, NULL) == SEEN_OK)
         must(n > 0);
-    (void)seen_users_each(u, 1000, look, &n);
-    must(seen_users_stats_of(u, &stats) == SEEN_OK);
+    (void)seen_users_each(u, 1000, look, &n, NULL);
+    must(seen_users_stats_of(u, &stats, NULL) == SEEN_OK);
 }
 
 static void change(seen_users *u, seen_key user)
@@ -397,21 +398,22 @@ static void change(seen_users *u, seen_key user)
     size_t taken = 0;
     /* A journal that was recovered is owed a checkpoint after the first change; and
      * what checkpoints write is lost here. */
-    must(seen_users_mark(u, (seen_key){"c", 1}, 2000, items, 1, NULL) ==
+    must(seen_users_mark(u, (seen_key){"c", 1}, 2000, items, 1, NULL, NULL) ==
          SEEN_OK);
-    must(seen_users_mark(u, user, 2000, items, 3, NULL) == SEEN_OK);
-    seen_status status = seen_users_take(u, user, 2000, items, 3, 2, &taken);
+    must(seen_users_mark(u, user, 2000, items, 3, NULL, NULL) == SEEN_OK);
+    seen_status status =
+        seen_users_take(u, user, 2000, items, 3, 2, &taken, NULL);
     if (status == SEEN_OK) must(taken == 0); /* they have just been marked */
-    must(seen_users_forget(u, user, 2000, items, 1) == SEEN_OK);
-    must(seen_users_sync(u) == SEEN_OK);
-    must(seen_users_forget_user(u, (seen_key){"b", 1}, 2000, &known) ==
+    must(seen_users_forget(u, user, 2000, items, 1, NULL) == SEEN_OK);
+    must(seen_users_sync(u, NULL) == SEEN_OK);
+    must(seen_users_forget_user(u, (seen_key){"b", 1}, 2000, &known, NULL) ==
          SEEN_OK);
-    must(seen_users_mark(u, (seen_key){"b", 1}, 2000, items, 3, NULL) ==
+    must(seen_users_mark(u, (seen_key){"b", 1}, 2000, items, 3, NULL, NULL) ==
          SEEN_OK);
-    must(seen_users_maybe_many(u, (seen_key){"b", 1}, 2000, items, 1, &known) ==
-         SEEN_OK);
+    must(seen_users_maybe_many(u, (seen_key){"b", 1}, 2000, items, 1, &known,
+                               NULL) == SEEN_OK);
     must(known);
-    must(seen_users_sweep(u, 3000, NULL) == SEEN_OK);
+    must(seen_users_sweep(u, 3000, NULL, NULL) == SEEN_OK);
 }
 
 static void try_meta(void)
@@ -463,7 +465,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     ask(u, (seen_key){"a", 1});
     if (writes) change(u, (seen_key){"a", 1});
     ask(u, (seen_key){"a", 1});
-    status = seen_users_close(u);
+    status = seen_users_close(u, NULL);
     must(status == SEEN_OK);
     return 0;
 }

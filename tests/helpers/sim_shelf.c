@@ -275,8 +275,9 @@ static void view_free(void *view)
     free(v);
 }
 
-static seen_status view_wake(void *view)
+static seen_status view_wake(void *view, seen_error *error)
 {
+    (void)error;
     struct view *v = view;
     if (v->version) return SEEN_OK;
     v->version = v->shelf->now;
@@ -349,16 +350,21 @@ static bool fails(struct sim_shelf *s)
     return true;
 }
 
+static seen_status wanted(seen_error *error)
+{
+    return seen_fail(error, SEEN_IO, NULL, "a fault was wanted");
+}
+
 static void tell(struct sim_shelf *s, const char *when)
 {
     if (s->hook) s->hook(s->ctx, when);
 }
 
-static seen_status begin(void *shelf)
+static seen_status begin(void *shelf, seen_error *error)
 {
     struct sim_shelf *s = shelf;
     assert_null(s->next);
-    if (fails(s)) return SEEN_IO;
+    if (fails(s)) return wanted(error);
     tell(s, "begin");
     s->next = copy_version(s->now);
     s->next->number++;
@@ -372,11 +378,12 @@ static uint64_t number(void *shelf)
     return s->next->number;
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record)
+static seen_status put(void *shelf, seen_key user, seen_record record,
+                       seen_error *error)
 {
     struct sim_shelf *s = shelf;
     assert_non_null(s->next);
-    if (fails(s)) return SEEN_IO;
+    if (fails(s)) return wanted(error);
     set(s->next, user, record);
     return SEEN_OK;
 }
@@ -389,14 +396,15 @@ static void shelf_abort(void *shelf)
     s->next = NULL;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m)
+static seen_status commit(void *shelf, const struct seen_meta *m,
+                          seen_error *error)
 {
     struct sim_shelf *s = shelf;
     assert_non_null(s->next);
     bool failed = fails(s);
     if (failed && !s->landed) {
         shelf_abort(s);
-        return SEEN_IO;
+        return wanted(error);
     }
     seen_meta_put(m, s->next->meta);
     s->next->has_meta = true;
@@ -408,7 +416,7 @@ static seen_status commit(void *shelf, const struct seen_meta *m)
     s->next = NULL;
     tell(s, "after commit");
     errno = EIO;
-    return failed ? SEEN_IO : SEEN_OK;
+    return failed ? wanted(error) : SEEN_OK;
 }
 
 static seen_status grow(void *shelf)
@@ -426,21 +434,15 @@ static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
     *bytes = 0;
 }
 
-static seen_status copy(void *shelf, const char *dir)
+static seen_status copy(void *shelf, const char *dir, seen_error *error)
 {
-    (void)shelf, (void)dir;
+    (void)shelf, (void)dir, (void)error;
     return SEEN_UNSUPPORTED;
 }
 
 static void disown(void *shelf)
 {
     (void)shelf; /* nobody forks here */
-}
-
-static const char *problem(void *shelf)
-{
-    const struct sim_shelf *s = shelf;
-    return s->failed ? "a fault was wanted" : "";
 }
 
 const struct seen_shelf_ops sim_shelf_ops = {
@@ -466,5 +468,4 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .grow = grow,
     .sizes = sizes,
     .copy = copy,
-    .problem = problem,
 };

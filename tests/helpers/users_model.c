@@ -131,10 +131,12 @@ static seen_status acknowledged(struct users_model *m, seen_status status)
     return status;
 }
 
-/* The store's part of a step. */
+/* The store's part of a step. A call that fails says why. */
 static seen_status told(struct users_model *m, seen_status status)
 {
     if (m->around) m->around(false);
+    assert_int_equal(m->error.status, status);
+    if (status != SEEN_OK) assert_string_not_equal(m->error.text, "");
     return status;
 }
 
@@ -205,9 +207,9 @@ static void check_take(const struct request *q, size_t taken)
 static seen_status mark(struct users_model *m, seen_users *u, struct request *q)
 {
     expect_mark(m, q);
-    seen_status status =
-        told(m, seen_users_mark(store(m, u), model_name(q->user), q->now,
-                                q->items, q->n, q->asks ? q->fresh : NULL));
+    seen_status status = told(
+        m, seen_users_mark(store(m, u), model_name(q->user), q->now, q->items,
+                           q->n, q->asks ? q->fresh : NULL, &m->error));
     if (status == SEEN_OK) check_mark(q);
     return acknowledged(m, status);
 }
@@ -218,7 +220,7 @@ static seen_status take(struct users_model *m, seen_users *u, struct request *q)
     expect_take(m, q);
     seen_status status =
         told(m, seen_users_take(store(m, u), model_name(q->user), q->now,
-                                q->items, q->n, q->count, &taken));
+                                q->items, q->n, q->count, &taken, &m->error));
     if (status == SEEN_OK) check_take(q, taken);
     return acknowledged(m, status);
 }
@@ -233,7 +235,7 @@ static seen_status forget(struct users_model *m, seen_users *u,
     push(m, q->user, r);
     return acknowledged(
         m, told(m, seen_users_forget(store(m, u), model_name(q->user), q->now,
-                                     q->items, q->n)));
+                                     q->items, q->n, &m->error)));
 }
 
 static seen_status forget_user(struct users_model *m, seen_users *u,
@@ -243,7 +245,7 @@ static seen_status forget_user(struct users_model *m, seen_users *u,
     push(m, user, (seen_record){0});
     seen_status status =
         told(m, seen_users_forget_user(store(m, u), model_name(user),
-                                       time_of(m, user), &known));
+                                       time_of(m, user), &known, &m->error));
     if (status == SEEN_OK && nothing) assert_false(known);
     return acknowledged(m, status);
 }
@@ -295,8 +297,8 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
                                     .fresh = q[i].asks ? q[i].fresh : NULL};
     }
     seen_status status =
-        told(m, (takes ? seen_users_take_many
-                       : seen_users_mark_many)(store(m, u), now, r, REQUESTS));
+        told(m, (takes ? seen_users_take_many : seen_users_mark_many)(
+                    store(m, u), now, r, REQUESTS, &m->error));
     for (size_t i = 0; i < REQUESTS; i++) {
         if (status != SEEN_OK)
             doubt(m, &before, q[i].user, q, takes);
@@ -321,8 +323,8 @@ static bool aged_out(struct users_model *m, seen_record r)
 static struct model_state found(seen_users *u, size_t user)
 {
     struct model_state s = {0};
-    seen_status status =
-        seen_users_record(u, model_name(user), s.bytes, sizeof s.bytes, &s.len);
+    seen_status status = seen_users_record(u, model_name(user), s.bytes,
+                                           sizeof s.bytes, &s.len, NULL);
     if (status == SEEN_ABSENT) s.len = 0;
     if (status != SEEN_OK && status != SEEN_ABSENT)
         fail_msg("user %zu: %s", user, seen_strerror(status));
@@ -367,13 +369,13 @@ seen_status model_step(struct users_model *m, seen_users *u)
     fill(m, &q);
     switch (test_below(&m->rng, 20)) {
     case 0:
-        return whole(m, told(m, seen_users_sync(store(m, u))));
+        return whole(m, told(m, seen_users_sync(store(m, u), &m->error)));
     case 1:
         return test_below(&m->rng, 3)
                    ? SEEN_OK
                    : whole(m, told(m, seen_users_sweep(store(m, u),
                                                        q.asks ? m->now : 0,
-                                                       NULL)));
+                                                       NULL, &m->error)));
     case 2:
         return forget_user(m, u, q.user);
     case 3:
@@ -421,7 +423,7 @@ static void check_one(struct users_model *m, seen_users *u, size_t user,
 static void check_policy(struct users_model *m, seen_users *u, bool lasting)
 {
     seen_users_stats stats;
-    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     unsigned policy = stats.policy.items == model_policies[1].items;
     assert_int_equal(stats.policy.items, model_policies[policy].items);
     assert_true(policy == m->policy || policy == m->policy_before);

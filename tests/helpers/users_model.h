@@ -55,6 +55,7 @@ struct users_model {
     seen_exposure *x[2];
     struct model_user user[MODEL_USERS];
     uint64_t changes;
+    seen_error error;            /* of the last step */
     void (*around)(bool inside); /* may be NULL: before and after each call of
                                     the store by model_step(), model_mark() */
 };

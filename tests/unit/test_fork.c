@@ -109,7 +109,7 @@ static seen_users *open_users(const char *dir, seen_mode mode)
 static void mark(seen_users *u, const char *user)
 {
     seen_key item = text("item");
-    assert_int_equal(seen_users_mark(u, text(user), 1000, &item, 1, NULL),
+    assert_int_equal(seen_users_mark(u, text(user), 1000, &item, 1, NULL, NULL),
                      SEEN_OK);
 }
 
@@ -118,7 +118,8 @@ static bool shown(seen_users *u, const char *user)
     bool answer = false;
     seen_key item = text("item");
     assert_int_equal(
-        seen_users_maybe_many(u, text(user), 1000, &item, 1, &answer), SEEN_OK);
+        seen_users_maybe_many(u, text(user), 1000, &item, 1, &answer, NULL),
+        SEEN_OK);
     return answer;
 }
 
@@ -127,7 +128,9 @@ static void say_whose_it_is(seen_users *u)
     char expected[100];
     snprintf(expected, sizeof expected, "this handle belongs to process %ld;",
              (long)getppid());
-    MUST(strstr(seen_users_problem(u), expected) != NULL);
+    seen_error error;
+    MUST(seen_users_sync(u, &error) == SEEN_INVALID);
+    MUST(strstr(error.text, expected) != NULL);
 }
 
 static bool no_one(void *ctx, const seen_users_entry *entry)
@@ -143,14 +146,15 @@ static void try_to_ask(seen_users *u)
     size_t n;
     seen_exposure_info info;
     seen_users_stats stats;
-    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer) ==
+    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer, NULL) ==
          SEEN_INVALID);
     say_whose_it_is(u);
-    MUST(seen_users_fresh(u, text("a"), 1000, &item, 1, &n) == SEEN_INVALID);
-    MUST(seen_users_info_of(u, text("a"), 1000, &info) == SEEN_INVALID);
-    MUST(seen_users_record(u, text("a"), NULL, 0, &n) == SEEN_INVALID);
-    MUST(seen_users_each(u, 1000, no_one, NULL) == SEEN_INVALID);
-    MUST(seen_users_stats_of(u, &stats) == SEEN_INVALID);
+    MUST(seen_users_fresh(u, text("a"), 1000, &item, 1, &n, NULL) ==
+         SEEN_INVALID);
+    MUST(seen_users_info_of(u, text("a"), 1000, &info, NULL) == SEEN_INVALID);
+    MUST(seen_users_record(u, text("a"), NULL, 0, &n, NULL) == SEEN_INVALID);
+    MUST(seen_users_each(u, 1000, no_one, NULL, NULL) == SEEN_INVALID);
+    MUST(seen_users_stats_of(u, &stats, NULL) == SEEN_INVALID);
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     MUST(seen_users_backup(u, "/nowhere", &error) == SEEN_INVALID);
@@ -164,14 +168,16 @@ static void try_to_change(seen_users *u)
     bool known;
     uint64_t removed;
     seen_users_request q = {.user = text("a"), .items = &item, .n = 1};
-    MUST(seen_users_mark_many(u, 1000, &q, 1) == SEEN_INVALID);
+    MUST(seen_users_mark_many(u, 1000, &q, 1, NULL) == SEEN_INVALID);
     MUST(q.status == SEEN_INVALID);
     say_whose_it_is(u);
-    MUST(seen_users_take(u, text("c"), 1000, &item, 1, 1, &n) == SEEN_INVALID);
-    MUST(seen_users_forget(u, text("a"), 1000, &item, 1) == SEEN_INVALID);
-    MUST(seen_users_forget_user(u, text("a"), 1000, &known) == SEEN_INVALID);
-    MUST(seen_users_sync(u) == SEEN_INVALID);
-    MUST(seen_users_sweep(u, 1, &removed) == SEEN_INVALID);
+    MUST(seen_users_take(u, text("c"), 1000, &item, 1, 1, &n, NULL) ==
+         SEEN_INVALID);
+    MUST(seen_users_forget(u, text("a"), 1000, &item, 1, NULL) == SEEN_INVALID);
+    MUST(seen_users_forget_user(u, text("a"), 1000, &known, NULL) ==
+         SEEN_INVALID);
+    MUST(seen_users_sync(u, NULL) == SEEN_INVALID);
+    MUST(seen_users_sweep(u, 1, &removed, NULL) == SEEN_INVALID);
 }
 
 static void use_users(void *handle)
@@ -183,7 +189,7 @@ static void use_users(void *handle)
 static void close_users(void *handle)
 {
     use_users(handle);
-    MUST(seen_users_close(handle) == SEEN_OK);
+    MUST(seen_users_close(handle, NULL) == SEEN_OK);
 }
 
 /* The child lives while its parent closes the store and another opens it. */
@@ -196,21 +202,21 @@ static void children_do_not_harm_a_store(void **state)
             const char *dir = fresh_name();
             seen_users *u = open_users(dir, (seen_mode)mode);
             mark(u, "a");
-            assert_int_equal(seen_users_sync(u), SEEN_OK);
+            assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
             mark(u, "b");
             struct child c = begin(tasks[i], u);
             mark(u, "c");
-            assert_int_equal(seen_users_sync(u), SEEN_OK);
+            assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
             mark(u, "d");
             assert_true(shown(u, "a") && shown(u, "d"));
-            assert_int_equal(seen_users_close(u), SEEN_OK);
+            assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
             u = open_users(dir, SEEN_WRITE); /* nobody keeps us out */
-            assert_int_equal(seen_users_close(u), SEEN_OK);
+            assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
             end(&c);
             u = open_users(dir, SEEN_READ);
             assert_true(shown(u, "a") && shown(u, "b"));
             assert_true(shown(u, "c") && shown(u, "d"));
-            assert_int_equal(seen_users_close(u), SEEN_OK);
+            assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
         }
 }
 
@@ -226,9 +232,9 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
         seen_key a = text("a"), b = text("b"), item = text("item");
         const seen_users_options o = {.mode = SEEN_DURABLE, .create = true};
         MUST(seen_users_open(&u, dir, &o, NULL, NULL) == SEEN_OK);
-        MUST(seen_users_mark(u, a, 1000, &item, 1, NULL) == SEEN_OK);
+        MUST(seen_users_mark(u, a, 1000, &item, 1, NULL, NULL) == SEEN_OK);
         struct child c = begin(close_users, u);
-        MUST(seen_users_mark(u, b, 1000, &item, 1, NULL) == SEEN_OK);
+        MUST(seen_users_mark(u, b, 1000, &item, 1, NULL, NULL) == SEEN_OK);
         MUST(status_of(&c) == 0);
         _exit(0);
     }
@@ -237,13 +243,13 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
     assert_int_equal(status, 0);
     seen_users *u = open_users(dir, SEEN_WRITE);
     assert_true(shown(u, "a") && shown(u, "b"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 static void close_reader(void *handle)
 {
     try_to_ask(handle);
-    MUST(seen_users_close(handle) == SEEN_OK);
+    MUST(seen_users_close(handle, NULL) == SEEN_OK);
 }
 
 static void a_child_of_a_reader_cannot_ask(void **state)
@@ -252,14 +258,14 @@ static void a_child_of_a_reader_cannot_ask(void **state)
     const char *dir = fresh_name();
     seen_users *u = open_users(dir, SEEN_WRITE);
     mark(u, "a");
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     u = open_users(dir, SEEN_READ);
     assert_true(shown(u, "a"));
     struct child c = begin(close_reader, u);
     assert_true(shown(u, "a"));
     end(&c);
     assert_true(shown(u, "a"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 /* With and without closing what it inherited. */
@@ -268,15 +274,15 @@ static const char *again;
 static void open_again(void *handle)
 {
     seen_users *u;
-    if (handle) MUST(seen_users_close(handle) == SEEN_OK);
+    if (handle) MUST(seen_users_close(handle, NULL) == SEEN_OK);
     MUST(seen_users_open(&u, again, &(seen_users_options){.tail = true}, NULL,
                          NULL) == SEEN_OK);
     seen_key item = text("item");
     bool answer = false;
-    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer) ==
+    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer, NULL) ==
          SEEN_OK);
     MUST(answer);
-    MUST(seen_users_close(u) == SEEN_OK);
+    MUST(seen_users_close(u, NULL) == SEEN_OK);
 }
 
 static void a_child_may_open_the_store_itself(void **state)
@@ -290,17 +296,18 @@ static void a_child_may_open_the_store_itself(void **state)
     mark(u, "b");
     end(&d); /* which has the other's pipe, too */
     end(&c);
-    assert_int_equal(seen_users_sync(u), SEEN_OK);
+    assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     assert_true(shown(u, "a") && shown(u, "b"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 /* Memory is copied, and nothing else is there: each goes on by itself. */
 static void use_memory(void *handle)
 {
     seen_key item = text("item");
-    MUST(seen_users_mark(handle, text("b"), 1000, &item, 1, NULL) == SEEN_OK);
-    MUST(seen_users_close(handle) == SEEN_OK);
+    MUST(seen_users_mark(handle, text("b"), 1000, &item, 1, NULL, NULL) ==
+         SEEN_OK);
+    MUST(seen_users_close(handle, NULL) == SEEN_OK);
 }
 
 static void a_store_in_memory_is_copied(void **state)
@@ -312,7 +319,7 @@ static void a_store_in_memory_is_copied(void **state)
     end(&c);
     assert_true(shown(u, "a"));
     assert_false(shown(u, "b"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 /* ---- With threads ------------------------------------------------------- */
@@ -333,12 +340,13 @@ static void *mark_numbers(void *arg)
         uint64_t id = m->first + m->done;
         seen_key key = {&id, sizeof id};
         if (m->users)
-            m->failed =
-                seen_users_mark(m->users, key, 1000, &key, 1, NULL) != SEEN_OK;
+            m->failed = seen_users_mark(m->users, key, 1000, &key, 1, NULL,
+                                        NULL) != SEEN_OK;
         else
             m->failed = seen_file_add_many(m->file, &key, 1, NULL) != SEEN_OK;
         if (!m->failed) m->done++;
-        if (m->users && m->done % 20 == 0) (void)seen_users_sync(m->users);
+        if (m->users && m->done % 20 == 0)
+            (void)seen_users_sync(m->users, NULL);
     }
     return NULL;
 }
@@ -369,7 +377,7 @@ static void join(struct marker m[MARKERS], atomic_bool *stop)
 
 static void just_close(void *handle)
 {
-    MUST(seen_users_close(handle) == SEEN_OK);
+    MUST(seen_users_close(handle, NULL) == SEEN_OK);
 }
 
 /* Whatever lock is held at that moment, the child can close its copy. */
@@ -386,7 +394,7 @@ static void forks_in_the_midst_of_changes(void **state)
         end(&c);
     }
     join(m, &stop);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     u = open_users(dir, SEEN_READ);
     for (size_t i = 0; i < MARKERS; i++)
         for (uint64_t k = 0; k < m[i].done; k++) {
@@ -394,10 +402,11 @@ static void forks_in_the_midst_of_changes(void **state)
             seen_key key = {&id, sizeof id};
             bool answer = false;
             assert_int_equal(
-                seen_users_maybe_many(u, key, 1000, &key, 1, &answer), SEEN_OK);
+                seen_users_maybe_many(u, key, 1000, &key, 1, &answer, NULL),
+                SEEN_OK);
             assert_true(answer);
         }
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 /* ---- Filter files ------------------------------------------------------- */
@@ -563,7 +572,7 @@ static void descriptors_are_closed_by_exec(void **state)
         assert_true(flags & FD_CLOEXEC);
     }
     assert_true(ours >= 4);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     assert_int_equal(seen_file_close(s), SEEN_OK);
 }
 

@@ -46,8 +46,9 @@ static void mark_user(seen_users *u, uint64_t i, size_t n)
 {
     char buf[16];
     struct test_batch b = test_batch_new(i << 32, n);
-    assert_int_equal(seen_users_mark(u, name_of(i, buf), 1000, b.keys, n, NULL),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_users_mark(u, name_of(i, buf), 1000, b.keys, n, NULL, NULL),
+        SEEN_OK);
     test_batch_free(&b);
 }
 
@@ -66,19 +67,20 @@ static void make_store(const char *dir)
         fail_msg("%s", error.text);
     for (uint64_t i = 0; i < USERS; i++) {
         mark_user(u, i, i % 100 == 50 ? 5000 : 40);
-        if (i % 100 == 99) assert_int_equal(seen_users_sync(u), SEEN_OK);
+        if (i % 100 == 99) assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     }
     for (uint64_t i = USERS; i < USERS + 20; i++)
         mark_user(u, i, 3000);
-    assert_int_equal(seen_users_sync(u), SEEN_OK);
+    assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     for (uint64_t i = USERS; i < USERS + 20; i++) {
         char buf[16];
-        assert_int_equal(seen_users_forget_user(u, name_of(i, buf), 1000, NULL),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_users_forget_user(u, name_of(i, buf), 1000, NULL, NULL),
+            SEEN_OK);
     }
     for (int i = 0; i < 3; i++)
-        assert_int_equal(seen_users_sync(u), SEEN_OK);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 static uint8_t *read_whole(const char *path, size_t *len)
@@ -115,8 +117,8 @@ static enum outcome ask_everybody(seen_users *u)
         char buf[16];
         bool answer[2] = {false, false};
         struct test_batch b = test_batch_new(i << 32, 2);
-        seen_status status =
-            seen_users_maybe_many(u, name_of(i, buf), 1000, b.keys, 2, answer);
+        seen_status status = seen_users_maybe_many(u, name_of(i, buf), 1000,
+                                                   b.keys, 2, answer, NULL);
         test_batch_free(&b);
         if (status != SEEN_OK) return REFUSED;
         if (!answer[0] || !answer[1]) return WRONG;
@@ -141,12 +143,12 @@ static enum outcome use_store(seen_mode mode)
         char buf[16];
         seen_key item = {"more", 4};
         for (uint64_t i = 0; i < 50; i++)
-            if (seen_users_mark(u, name_of(i, buf), 1000, &item, 1, NULL))
+            if (seen_users_mark(u, name_of(i, buf), 1000, &item, 1, NULL, NULL))
                 what = WRONG;
-        if (seen_users_sync(u) != SEEN_OK) what = WRONG;
+        if (seen_users_sync(u, NULL) != SEEN_OK) what = WRONG;
         if (what == RIGHT) what = ask_everybody(u);
     }
-    return seen_users_close(u) == SEEN_OK ? what : WRONG;
+    return seen_users_close(u, NULL) == SEEN_OK ? what : WRONG;
 }
 
 static int in_child(seen_mode mode)

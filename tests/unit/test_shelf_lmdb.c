@@ -60,7 +60,8 @@ static void *read_all_the_time(void *arg)
         ops->sizes(run.shelf, &users, &bytes);
         must(users >= before);
         if (!copies || before < 200) continue;
-        must(ops->copy(run.shelf, run.copy) == SEEN_OK); /* while it grows */
+        must(ops->copy(run.shelf, run.copy, NULL) ==
+             SEEN_OK); /* while it grows */
         copies = false;
     }
     return NULL;
@@ -72,11 +73,11 @@ static seen_status put_some(unsigned from, const uint8_t *bytes)
     const struct seen_meta meta = {.id = 1,
                                    .sequence = from + AT_ONCE,
                                    .policy = {1000, 5, 0.001, 1, {0}}};
-    seen_status status = ops->begin(run.shelf);
+    seen_status status = ops->begin(run.shelf, NULL);
     for (unsigned i = 0; status == SEEN_OK && i < AT_ONCE; i++)
         status = ops->put(run.shelf, name(from + i, buf),
-                          (seen_record){bytes, RECORD});
-    if (status == SEEN_OK) return ops->commit(run.shelf, &meta);
+                          (seen_record){bytes, RECORD}, NULL);
+    if (status == SEEN_OK) return ops->commit(run.shelf, &meta, NULL);
     ops->abort(run.shelf);
     return status;
 }
@@ -103,7 +104,7 @@ static void read_back(void)
     void *view;
     seen_record record;
     must(ops->view_new(run.shelf, &view) == SEEN_OK);
-    must(ops->wake(view) == SEEN_OK);
+    must(ops->wake(view, NULL) == SEEN_OK);
     for (unsigned i = 0; i < RECORDS; i++)
         must(ops->get(view, name(i, buf), &record) == SEEN_OK &&
              record.len == RECORD);
@@ -119,8 +120,8 @@ static void live(void)
     must(setrlimit(RLIMIT_AS, &limit) == 0);
     must(ops->open(&run.shelf, run.dir, true, &error) == SEEN_OK);
     const struct seen_meta meta = {.id = 1, .policy = {1000, 5, 0.001, 1, {0}}};
-    must(ops->begin(run.shelf) == SEEN_OK);
-    must(ops->commit(run.shelf, &meta) == SEEN_OK);
+    must(ops->begin(run.shelf, NULL) == SEEN_OK);
+    must(ops->commit(run.shelf, &meta, NULL) == SEEN_OK);
     for (size_t i = 0; i < READERS; i++)
         must(pthread_create(&readers[i], NULL, read_all_the_time,
                             i ? NULL : &run) == 0);

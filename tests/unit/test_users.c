@@ -60,7 +60,7 @@ static seen_status try_open(const char *where, seen_users_options o)
     seen_error error = {0};
     seen_status status = seen_users_open(&u, where, &o, &outcome, &error);
     if (status == SEEN_OK)
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     else
         assert_string_not_equal(error.text, "");
     return status;
@@ -76,7 +76,8 @@ static bool shown(seen_users *u, const char *user, const char *item)
     bool answer;
     seen_key key = text(item);
     assert_int_equal(
-        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer), SEEN_OK);
+        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer, NULL),
+        SEEN_OK);
     return answer;
 }
 
@@ -149,7 +150,7 @@ static void do_mark(seen_users *u, struct reference *f, size_t user,
     bool fresh[MOST], expected[MOST];
     seen_record result;
     assert_int_equal(seen_users_mark(u, name_of(user), now, b->items, b->n,
-                                     asks ? fresh : NULL),
+                                     asks ? fresh : NULL, NULL),
                      SEEN_OK);
     assert_int_equal(seen_exposure_mark(f->x, record_of(f, user), now, b->items,
                                         b->n, expected, &result),
@@ -167,7 +168,7 @@ static void do_take(seen_users *u, struct reference *f, size_t user,
     seen_record result;
     memcpy(mine, b->items, sizeof mine);
     assert_int_equal(
-        seen_users_take(u, name_of(user), now, mine, b->n, count, &taken),
+        seen_users_take(u, name_of(user), now, mine, b->n, count, &taken, NULL),
         SEEN_OK);
     assert_int_equal(seen_exposure_take(f->x, record_of(f, user), now, b->items,
                                         b->n, count, &expected, &result),
@@ -185,16 +186,17 @@ static void do_fresh(seen_users *u, struct reference *f, size_t user,
     bool answers[MOST], expected[MOST];
     size_t fresh, wanted;
     memcpy(mine, b->items, sizeof mine);
-    assert_int_equal(
-        seen_users_maybe_many(u, name_of(user), now, b->items, b->n, answers),
-        SEEN_OK);
+    assert_int_equal(seen_users_maybe_many(u, name_of(user), now, b->items,
+                                           b->n, answers, NULL),
+                     SEEN_OK);
     assert_int_equal(seen_exposure_maybe_many(f->x, record_of(f, user), now,
                                               b->items, b->n, expected),
                      SEEN_OK);
     for (size_t i = 0; i < b->n; i++)
         assert_int_equal(answers[i], expected[i]);
     assert_int_equal(
-        seen_users_fresh(u, name_of(user), now, mine, b->n, &fresh), SEEN_OK);
+        seen_users_fresh(u, name_of(user), now, mine, b->n, &fresh, NULL),
+        SEEN_OK);
     assert_int_equal(seen_exposure_fresh(f->x, record_of(f, user), now,
                                          b->items, b->n, &wanted),
                      SEEN_OK);
@@ -208,8 +210,9 @@ static void do_forget(seen_users *u, struct reference *f, size_t user,
 {
     seen_record result;
     if (b->n > 3) b->n = 3;
-    assert_int_equal(seen_users_forget(u, name_of(user), now, b->items, b->n),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_users_forget(u, name_of(user), now, b->items, b->n, NULL),
+        SEEN_OK);
     assert_int_equal(seen_exposure_forget(f->x, record_of(f, user), now,
                                           b->items, b->n, &result),
                      SEEN_OK);
@@ -240,8 +243,8 @@ static void do_many(seen_users *u, struct reference *f, struct test_rng *r,
     }
     struct batch before[REQUESTS];
     memcpy(before, b, sizeof b);
-    assert_int_equal(take ? seen_users_take_many(u, now, q, REQUESTS)
-                          : seen_users_mark_many(u, now, q, REQUESTS),
+    assert_int_equal(take ? seen_users_take_many(u, now, q, REQUESTS, NULL)
+                          : seen_users_mark_many(u, now, q, REQUESTS, NULL),
                      SEEN_OK);
     for (size_t i = 0; i < REQUESTS; i++) {
         seen_record result;
@@ -280,7 +283,7 @@ static void agree_about_the_old(seen_users *u, struct reference *f, size_t user,
     if (seen_exposure_info_of(f->x, record_of(f, user), latest, &info) ==
             SEEN_OK &&
         info.generations == 0 &&
-        seen_users_record(u, name_of(user), bytes, sizeof bytes, &len) ==
+        seen_users_record(u, name_of(user), bytes, sizeof bytes, &len, NULL) ==
             SEEN_ABSENT)
         keep(f, user, (seen_record){0});
 }
@@ -293,7 +296,7 @@ static void assert_same(seen_users *u, struct reference *f, size_t user,
     uint8_t bytes[8192];
     size_t len = 0;
     seen_status status =
-        seen_users_record(u, name_of(user), bytes, sizeof bytes, &len);
+        seen_users_record(u, name_of(user), bytes, sizeof bytes, &len, NULL);
     if (status == SEEN_ABSENT) {
         seen_exposure_info info;
         assert_int_equal(
@@ -333,7 +336,7 @@ static void check_everybody(seen_users *u, struct reference *f, uint64_t latest)
         expected += f->len[i] > 0;
     }
     void *ctx[] = {f, &count};
-    assert_int_equal(seen_users_each(u, latest, count_one, ctx), SEEN_OK);
+    assert_int_equal(seen_users_each(u, latest, count_one, ctx, NULL), SEEN_OK);
     /* The walk makes a checkpoint, and that may remove old users. */
     assert_true(count <= expected);
 }
@@ -391,7 +394,7 @@ static void one_life(const char *where, struct test_rng *r, uint64_t operations)
             if (test_below(r, 10) == 0) {
                 bool known;
                 assert_int_equal(
-                    seen_users_forget_user(u, name_of(user), now, &known),
+                    seen_users_forget_user(u, name_of(user), now, &known, NULL),
                     SEEN_OK);
                 if (f.len[user] == 0) assert_false(known);
                 keep(&f, user, (seen_record){0});
@@ -399,7 +402,7 @@ static void one_life(const char *where, struct test_rng *r, uint64_t operations)
             break;
         case 7:
             if (test_below(r, 20) == 0 && lasting) {
-                assert_int_equal(seen_users_close(u), SEEN_OK);
+                assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
                 u = open_store(where, o);
             } else if (test_below(r, 10) == 0) {
                 check_everybody(u, &f, latest);
@@ -410,7 +413,7 @@ static void one_life(const char *where, struct test_rng *r, uint64_t operations)
         }
     }
     check_everybody(u, &f, latest);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     close_reference(&f);
 }
 
@@ -442,25 +445,25 @@ static void old_users_leave(void **state)
             snprintf(name, sizeof name, "u%d", k);
             assert_int_equal(seen_users_mark(u, text(name),
                                              1000000 + 10 * (uint64_t)k, &item,
-                                             1, NULL),
+                                             1, NULL, NULL),
                              SEEN_OK);
         }
         uint64_t removed;
         uint64_t now = 1000000 + small_policy.ttl_ms;
-        assert_int_equal(seen_users_sweep(u, now, &removed), SEEN_OK);
+        assert_int_equal(seen_users_sweep(u, now, &removed, NULL), SEEN_OK);
         assert_int_equal(removed, 0);
-        assert_int_equal(seen_users_sweep(u, now + 10000 + 1, &removed),
+        assert_int_equal(seen_users_sweep(u, now + 10000 + 1, &removed, NULL),
                          SEEN_OK);
         assert_int_equal(removed, 1001);
         seen_users_stats stats;
-        assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+        assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
         assert_int_equal(stats.users, 1999);
         bool seen;
-        seen_users_maybe_many(u, text("u1000"), now, &item, 1, &seen);
+        seen_users_maybe_many(u, text("u1000"), now, &item, 1, &seen, NULL);
         assert_false(seen);
-        seen_users_maybe_many(u, text("u1001"), now, &item, 1, &seen);
+        seen_users_maybe_many(u, text("u1001"), now, &item, 1, &seen, NULL);
         assert_true(seen);
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     }
 }
 
@@ -473,7 +476,7 @@ static void old_users_leave(void **state)
 static void mark_at(seen_users *u, const char *user, uint64_t now)
 {
     seen_key item = text("x");
-    assert_int_equal(seen_users_mark(u, text(user), now, &item, 1, NULL),
+    assert_int_equal(seen_users_mark(u, text(user), now, &item, 1, NULL, NULL),
                      SEEN_OK);
 }
 
@@ -489,7 +492,7 @@ static seen_users *open_crowd(const char *dir)
         snprintf(name, sizeof name, "u%d", k);
         mark_at(u, name, TODAY);
     }
-    assert_int_equal(seen_users_sync(u), SEEN_OK);
+    assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     return u;
 }
 
@@ -499,16 +502,16 @@ static uint64_t left_after_checkpoints(seen_users *u, uint64_t now)
     seen_users_stats stats;
     for (int i = 0; i < 6; i++) {
         mark_at(u, "one more", now);
-        assert_int_equal(seen_users_sync(u), SEEN_OK);
+        assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     }
-    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     return stats.users;
 }
 
 static uint64_t clock_ahead(seen_users *u)
 {
     seen_users_stats stats;
-    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     return stats.clock_ahead;
 }
 
@@ -522,10 +525,10 @@ static void checkpoints_remove_old_users(void **state)
     test_pass(2);
     assert_int_equal(left_after_checkpoints(u, test_clock()), 1);
     seen_users_stats stats;
-    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     assert_int_equal(stats.expired, CROWD);
     assert_int_equal(stats.clock_leaps, 0);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_clock_remove();
 }
 
@@ -539,7 +542,7 @@ static void a_mark_of_any_time_removes_nobody_else(void **state)
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         assert_int_equal(left_after_checkpoints(u, times[i]), CROWD + 1);
     assert_true(shown(u, "u7", "x"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_clock_remove();
 }
 
@@ -555,9 +558,9 @@ static void a_clock_that_leaps_removes_nobody(void **state)
     assert_in_range(clock_ahead(u), 20 * DAY - 60000, 20 * DAY);
     /* Nor does whoever sweeps by the clock, nor the next program. */
     uint64_t removed;
-    assert_int_equal(seen_users_sweep(u, 0, &removed), SEEN_OK);
+    assert_int_equal(seen_users_sweep(u, 0, &removed, NULL), SEEN_OK);
     assert_int_equal(removed, 0);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     assert_int_equal(left_after_checkpoints(u, TODAY + 20 * DAY), CROWD + 1);
     assert_in_range(clock_ahead(u), 20 * DAY - 60000, 20 * DAY);
@@ -570,7 +573,7 @@ static void a_clock_that_leaps_removes_nobody(void **state)
     test_set_clock(TODAY + 60000);
     assert_int_equal(left_after_checkpoints(u, TODAY), CROWD + 1);
     assert_in_range(clock_ahead(u), 0, 120000);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_clock_remove();
 }
 
@@ -584,14 +587,14 @@ static void a_clock_that_stays_is_believed(void **state)
     seen_users_options writes = {.mode = SEEN_WRITE};
     for (int knows = 0; knows < 2; knows++) {
         seen_users *u = open_crowd(dir);
-        seen_users_close(u);
+        seen_users_close(u, NULL);
         test_set_clock(TODAY + 30 * DAY);
         u = open_store(dir, writes);
         assert_int_equal(clock_ahead(u), 30 * DAY);
         assert_int_equal(left_after_checkpoints(u, test_clock()), CROWD + 1);
         uint64_t removed = 0;
         if (knows) {
-            assert_int_equal(seen_users_sweep(u, test_clock(), &removed),
+            assert_int_equal(seen_users_sweep(u, test_clock(), &removed, NULL),
                              SEEN_OK);
             assert_int_equal(removed, CROWD);
         } else {
@@ -599,7 +602,7 @@ static void a_clock_that_stays_is_believed(void **state)
             assert_int_equal(left_after_checkpoints(u, test_clock()), 1);
             assert_int_equal(clock_ahead(u), 0);
         }
-        seen_users_close(u);
+        seen_users_close(u, NULL);
         test_clock_remove();
         snprintf(dir, sizeof dir, "%s", fresh_dir());
     }
@@ -613,7 +616,7 @@ static void marks_far_behind_the_clock_remove_nobody(void **state)
     test_pass(30 * DAY);
     assert_int_equal(left_after_checkpoints(u, TODAY + 1000), CROWD + 1);
     assert_true(shown(u, "u7", "x"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_clock_remove();
 }
 
@@ -645,10 +648,10 @@ static void *take_and_ask(void *arg)
         }
         if (test_below(&r, 3) == 0) {
             size_t fresh;
-            seen_users_fresh(t->u, text(name), 1000, items, 40, &fresh);
+            seen_users_fresh(t->u, text(name), 1000, items, 40, &fresh, NULL);
             continue;
         }
-        if (seen_users_take(t->u, text(name), 1000, items, 40, 3, &taken))
+        if (seen_users_take(t->u, text(name), 1000, items, 40, 3, &taken, NULL))
             t->twice = true;
         for (size_t k = 0; k < taken; k++) {
             uint64_t item;
@@ -684,9 +687,9 @@ static void takes_are_one_step(void **state)
             assert_false(t[i].twice);
         }
         seen_users_stats stats;
-        seen_users_stats_of(u, &stats);
+        seen_users_stats_of(u, &stats, NULL);
         if (s == 1) assert_true(stats.checkpoints > 3);
-        assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     }
 }
 
@@ -711,10 +714,10 @@ static void mark_and_die(const char *dir)
     seen_users *u = open_store(
         dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
     seen_key a = text("a"), b = text("b");
-    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
-        seen_users_sync(u) ||
-        seen_users_mark(u, text("user"), 1000, &b, 1, NULL) ||
-        seen_users_mark(u, text("other"), 1000, &b, 1, NULL))
+    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL) ||
+        seen_users_sync(u, NULL) ||
+        seen_users_mark(u, text("user"), 1000, &b, 1, NULL, NULL) ||
+        seen_users_mark(u, text("other"), 1000, &b, 1, NULL, NULL))
         _exit(1);
 }
 
@@ -736,11 +739,11 @@ static void obey(const char *dir, int hear, int tell)
                          : order == 'b' ? &b
                          : order == 'c' ? &c
                                         : NULL;
-        if (item &&
-            seen_users_mark(u, text("user"), 1000, item, 1, NULL) != SEEN_OK)
+        if (item && seen_users_mark(u, text("user"), 1000, item, 1, NULL,
+                                    NULL) != SEEN_OK)
             _exit(1);
-        if (order == 's' && seen_users_sync(u) != SEEN_OK) _exit(1);
-        if (order == 'x' && seen_users_close(u) != SEEN_OK) _exit(1);
+        if (order == 's' && seen_users_sync(u, NULL) != SEEN_OK) _exit(1);
+        if (order == 'x' && seen_users_close(u, NULL) != SEEN_OK) _exit(1);
         if (write(tell, &order, 1) != 1) _exit(1);
     }
     _exit(0);
@@ -792,7 +795,7 @@ static void readers_of_a_writer_that_dies(void **state)
     order(&writer, "oasb");
     seen_users *u = open_store(dir, (seen_users_options){.tail = true});
     assert_true(shown(u, "user", "b"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_store(dir, (seen_users_options){0});
     assert_true(shown(u, "user", "a"));
     for (int i = 0; i < 3; i++, test_pass(1000)) /* it does, as it should */
@@ -815,7 +818,7 @@ static void readers_of_a_writer_that_dies(void **state)
     test_pass(1000);
     assert_true(shown(u, "user", "c"));
     finish_off(&next);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_clock_remove();
 }
 
@@ -825,7 +828,7 @@ static void read_again_and_again(const char *dir)
     seen_users *u;
     for (int i = 0; i < 300; i++) {
         if (seen_users_open(&u, dir, NULL, NULL, NULL)) _exit(1);
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     }
 }
 
@@ -873,7 +876,7 @@ static void mark_as_another_user(const char *dir)
     seen_key c = text("c");
     seen_users_options o = {.mode = SEEN_WRITE};
     if (seen_users_open(&u, dir, &o, NULL, NULL) ||
-        seen_users_mark(u, text("user"), 1000, &c, 1, NULL))
+        seen_users_mark(u, text("user"), 1000, &c, 1, NULL, NULL))
         _exit(1);
 }
 
@@ -894,7 +897,7 @@ static void readers_without_locks_keep_no_writer_out(void **state)
     test_pass(1000);
     assert_true(shown(u, "user", "b"));
     assert_true(shown(u, "user", "c"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     seen_os = real_os;
     test_clock_remove();
 }
@@ -929,7 +932,7 @@ static void readers_with_a_tail_let_pages_go(void **state)
     assert_true(shown(u, "user", "c")); /* a later checkpoint is followed */
     order(&writer, "x");
     assert_true(shown(u, "user", "a") && shown(u, "user", "c"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     finish_off(&writer);
 }
 
@@ -943,18 +946,18 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
     assert_true(shown(u, "user", "b")); /* there is no writer any more */
     assert_true(shown(u, "other", "b"));
     seen_users_stats stats;
-    assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+    assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     seen_key a = text("a");
-    assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL),
+    assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL),
                      SEEN_UNSUPPORTED);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 
     u = open_store(dir, (seen_users_options){.tail = true});
     assert_true(shown(u, "user", "a"));
     assert_true(shown(u, "user", "b"));
     assert_true(shown(u, "other", "b"));
     assert_false(shown(u, "other", "a"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
@@ -965,10 +968,10 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
     assert_true(outcome.recovered);
     assert_int_equal(outcome.recovered_keys, 2);
     assert_true(shown(u, "user", "b"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     u = open_store(dir, (seen_users_options){0});
     assert_true(shown(u, "other", "b"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 /* Writers that die do not leave more and more behind them: what was recovered is
@@ -982,12 +985,11 @@ static void what_was_recovered_is_written(void **state)
     seen_users *u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     while (stats.checkpoints == 0) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        assert_int_equal(seen_users_stats_of(u, &stats), SEEN_OK);
+        assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     }
     assert_int_equal(stats.users, 2);
     assert_int_equal(stats.changed, 0);
-    assert_string_equal(seen_users_problem(u), "");
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 static void write_elsewhere(const char *dir)
@@ -1010,8 +1012,8 @@ static void there_is_one_writer(void **state)
     in_child(write_elsewhere, dir);
     assert_int_equal(try_open(dir, o), SEEN_BUSY);
     assert_int_equal(try_open(dir, (seen_users_options){0}), SEEN_BUSY);
-    seen_users_close(u);
-    seen_users_close(open_store(dir, o));
+    seen_users_close(u, NULL);
+    seen_users_close(open_store(dir, o), NULL);
 }
 
 static void what_is_no_store_is_called_by_its_name(void **state)
@@ -1040,7 +1042,7 @@ static void what_is_no_store_is_called_by_its_name(void **state)
 static void *close_later(void *u)
 {
     nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
     return NULL;
 }
 
@@ -1055,7 +1057,7 @@ static void a_second_writer_waits_if_it_is_asked_to(void **state)
     pthread_t closer;
     assert_int_equal(pthread_create(&closer, NULL, close_later, u), 0);
     o.wait_ms = 600000;
-    seen_users_close(open_store(dir, o));
+    seen_users_close(open_store(dir, o), NULL);
     pthread_join(closer, NULL);
 }
 
@@ -1075,26 +1077,26 @@ static void backups_have_everything(void **state)
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_OK);
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_INVALID);
     assert_non_null(strstr(error.text, "there already"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_store(copy, (seen_users_options){.mode = SEEN_WRITE});
     assert_true(shown(u, "user", "a"));
     assert_true(shown(u, "user", "b"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     /* By the writer. */
     u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     seen_key c = text("c");
-    seen_users_mark(u, text("third"), 1000, &c, 1, NULL);
+    seen_users_mark(u, text("third"), 1000, &c, 1, NULL, NULL);
     snprintf(copy, sizeof copy, "%s.second", dir);
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_OK);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_store(copy, (seen_users_options){.tail = true});
     assert_true(shown(u, "third", "c"));
     assert_true(shown(u, "other", "b"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 
     u = open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_UNSUPPORTED);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
 /* A journal without its store is not to be thrown away. */
@@ -1195,12 +1197,12 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
         writes.create = true;
         u = open_store(dir, writes);
         assert_false(shown(u, "user", "a"));
-        assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL),
-                         SEEN_OK);
-        assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(
+            seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
         u = open_store(dir, (seen_users_options){0});
         assert_true(shown(u, "user", "a"));
-        seen_users_close(u);
+        seen_users_close(u, NULL);
         char beside[600];
         snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
         assert_int_equal(access(beside, F_OK), -1);
@@ -1227,8 +1229,9 @@ static void mark_a_nasty_name(const char *dir)
     nasty_name(name);
     seen_users *u = open_store(
         dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
-    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL) ||
-        seen_users_mark(u, (seen_key){name, sizeof name}, 1000, &a, 1, NULL))
+    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL) ||
+        seen_users_mark(u, (seen_key){name, sizeof name}, 1000, &a, 1, NULL,
+                        NULL))
         _exit(1);
 }
 
@@ -1261,10 +1264,10 @@ static void a_name_cannot_pass_for_a_frame(void **state)
     tear_nasty_frame(dir);
     seen_users *u = open_store(dir, (seen_users_options){.tail = true});
     assert_true(shown(u, "user", "a"));
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     assert_true(shown(u, "user", "a"));
-    assert_int_equal(seen_users_close(u), SEEN_OK);
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
 }
 
 /* ---- Policy and secret -------------------------------------------------- */
@@ -1281,8 +1284,8 @@ static void policies_change_and_secrets_do_not(void **state)
                             .secret = test_secret};
     seen_users *u = open_store(dir, o);
     struct test_batch b = test_batch_new(0, 4);
-    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL);
-    seen_users_close(u);
+    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL, NULL);
+    seen_users_close(u, NULL);
 
     uint8_t wrong[16] = {1};
     o.secret = wrong;
@@ -1290,22 +1293,23 @@ static void policies_change_and_secrets_do_not(void **state)
     o.secret = NULL;
     o.policy = &second;
     u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL);
+    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL, NULL);
     seen_users_stats stats;
-    seen_users_stats_of(u, &stats);
+    seen_users_stats_of(u, &stats, NULL);
     assert_int_equal(stats.policy.items, 7);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     o.policy = NULL;
     u = open_store(dir, o);
-    seen_users_stats_of(u, &stats);
+    seen_users_stats_of(u, &stats, NULL);
     assert_int_equal(stats.policy.items, 7);
     assert_int_equal(stats.policy.ttl_ms, 5000);
     seen_exposure_info info;
     /* Nothing was lost; the old generation is of another universe. */
-    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
+    assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info, NULL),
+                     SEEN_OK);
     assert_int_equal(info.generations, 2);
     assert_int_equal(info.items, 8);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_batch_free(&b);
 }
 
@@ -1316,7 +1320,7 @@ static void two_policies(const char *dir)
     seen_users_options o = {.mode = SEEN_WRITE, .create = true, .policy = &p};
     seen_key a[] = {text("a"), text("b"), text("c")};
     seen_users *u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, a, 3, NULL);
+    seen_users_mark(u, text("user"), 1000, a, 3, NULL, NULL);
 }
 
 static void another_policy(const char *dir)
@@ -1325,7 +1329,7 @@ static void another_policy(const char *dir)
     seen_users_options o = {.mode = SEEN_WRITE, .policy = &p};
     seen_key d[] = {text("d"), text("e"), text("f")};
     seen_users *u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, d, 3, NULL);
+    seen_users_mark(u, text("user"), 1000, d, 3, NULL, NULL);
 }
 
 static void a_replay_follows_the_policies_of_their_time(void **state)
@@ -1338,13 +1342,13 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     for (size_t i = 0; i < 2; i++) {
         seen_users *u = open_store(dir, ways[i]);
         seen_exposure_info info;
-        assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info),
+        assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info, NULL),
                          SEEN_OK);
         assert_int_equal(info.generations, 3);
         assert_int_equal(info.generation[2].items, 3);
         assert_int_equal(info.generation[1].items, 2);
         assert_int_equal(info.generation[0].items, 1);
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     }
 }
 
@@ -1373,50 +1377,148 @@ static void bad_arguments_are_refused(void **state)
     seen_key x = text("x");
     char long_name[SEEN_USER_MAX + 2] = {0};
     assert_int_equal(seen_users_mark(u, (seen_key){long_name, SEEN_USER_MAX}, 1,
-                                     &x, 1, NULL),
+                                     &x, 1, NULL, NULL),
                      SEEN_OK);
     assert_int_equal(seen_users_mark(u,
                                      (seen_key){long_name, SEEN_USER_MAX + 1},
-                                     1, &x, 1, NULL),
+                                     1, &x, 1, NULL, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL),
+    assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL, NULL),
                      SEEN_INVALID);
     /* One bad request, and none is carried out, nor said to be. */
     seen_users_request q[] = {{.user = text("good"), .items = &x, .n = 1},
                               {.user = text(""), .items = &x, .n = 1}};
-    assert_int_equal(seen_users_mark_many(u, 1, q, 2), SEEN_INVALID);
+    assert_int_equal(seen_users_mark_many(u, 1, q, 2, NULL), SEEN_INVALID);
     assert_int_equal(q[0].status, SEEN_INVALID);
     assert_int_equal(q[1].status, SEEN_INVALID);
     seen_exposure_info info;
-    assert_int_equal(seen_users_info_of(u, text("good"), 1, &info),
+    assert_int_equal(seen_users_info_of(u, text("good"), 1, &info, NULL),
                      SEEN_ABSENT);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
 }
 
-/* Why a take was refused is said, and not of the calls behind it. */
-static void a_refusal_is_of_its_call_alone(void **state)
+/* What is wrong: the sentence, and the field at fault. */
+static void expect_error(const seen_error *e, seen_status status,
+                         const char *field, const char *words)
+{
+    assert_int_equal(e->status, status);
+    if (field)
+        assert_string_equal(e->field, field);
+    else
+        assert_null(e->field);
+    if (!strstr(e->text, words)) fail_msg("%s: not in: %s", words, e->text);
+}
+
+static void errors_name_the_field_at_fault(void **state)
 {
     (void)state;
     const seen_policy p = {.items = 2, .generations = 2};
-    seen_users *u = open_store(
-        "mem:", (seen_users_options){.mode = SEEN_WRITE, .policy = &p});
+    seen_error e;
+    seen_users *u;
+    const seen_users_options tail = {.mode = SEEN_WRITE, .tail = true},
+                             later = {.reserved = {0, 0, 7}},
+                             deep = {.policy = &(seen_policy){.items = ~0u}};
+    seen_users_open(&u, "mem:", &tail, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "options.tail", "requires SEEN_READ");
+    seen_users_open(&u, "mem:", &later, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "options.reserved", "reserved[2] is 7");
+    seen_users_open(&u, "mem:", &deep, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "options.policy", "items");
+    seen_users_open(&u, "ftp:x", NULL, NULL, &e);
+    expect_error(&e, SEEN_UNSUPPORTED, "where", "lmdb:DIR or mem:");
+
+    u = open_store("mem:",
+                   (seen_users_options){.mode = SEEN_WRITE, .policy = &p});
+    seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
+    size_t n = 7;
     bool there;
-    for (int next = 0; next < 3; next++) {
-        seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
-        size_t n = 7;
-        assert_int_equal(seen_users_take(u, text("ann"), 1, x, 5, 5, &n),
-                         SEEN_INVALID);
-        assert_int_equal(n, 7);
-        assert_non_null(strstr(seen_users_problem(u), "more than 4 items"));
+    seen_users_take(u, text("ann"), 1, x, 5, 5, &n, &e);
+    expect_error(&e, SEEN_INVALID, "count", "count 5: the policy holds 4 ");
+    assert_int_equal(n, 7);
+    /* Not of the calls behind it. */
+    assert_int_equal(seen_users_take(u, text("ann"), 1, x, 5, 4, &n, &e),
+                     SEEN_OK);
+    expect_error(&e, SEEN_OK, NULL, "");
+    assert_string_equal(e.text, "");
+    seen_users_mark(u, text(""), 1, x, 1, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "user", "user of 0 bytes: expected 1 to");
+    seen_users_maybe_many(u, text("ann"), 1, NULL, 1, &there, &e);
+    expect_error(&e, SEEN_INVALID, "items", "NULL");
+    seen_users_maybe_many(NULL, text("ann"), 1, x, 1, &there, &e);
+    expect_error(&e, SEEN_INVALID, "u", "NULL");
+    seen_users_record(u, text("ann"), NULL, 0, &n, &e);
+    expect_error(&e, SEEN_SHORT, "cap", "cap 0: the record has ");
+    seen_users_close(u, &e);
+    expect_error(&e, SEEN_OK, NULL, "");
+}
+
+#define FAILING 8
+
+static seen_users *shared_store;
+
+/* Each thread fails in its own way and must read its own words. */
+static void *fail_and_read(void *arg)
+{
+    const size_t me = (size_t)(uintptr_t)arg;
+    char name[SEEN_USER_MAX + 1 + FAILING] = {0}, words[64];
+    seen_key x = text("x");
+    const seen_key user = {name, SEEN_USER_MAX + 1 + me};
+    snprintf(words, sizeof words, "user of %zu bytes: ", user.len);
+    for (int i = 0; i < 2000; i++) {
+        seen_error e;
         seen_status status =
-            next == 0 ? seen_users_take(u, text("ann"), 1, x, 5, 4, &n)
-            : next == 1
-                ? seen_users_mark(u, text("ann"), 1, x, 1, NULL)
-                : seen_users_maybe_many(u, text("ann"), 1, x, 1, &there);
-        assert_int_equal(status, SEEN_OK);
-        assert_string_equal(seen_users_problem(u), "");
+            i % 2 ? seen_users_mark(shared_store, user, 1, &x, 1, NULL, &e)
+                  : seen_users_forget(shared_store, user, 1, &x, 1, &e);
+        if (status != SEEN_INVALID || e.status != status ||
+            strncmp(e.text, words, strlen(words)) != 0)
+            return arg;
     }
-    seen_users_close(u);
+    return NULL;
+}
+
+static void threads_read_their_own_errors(void **state)
+{
+    (void)state;
+    pthread_t threads[FAILING];
+    shared_store = open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
+    for (size_t i = 0; i < FAILING; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_and_read,
+                                        (void *)(uintptr_t)i),
+                         0);
+    void *failed = NULL;
+    for (size_t i = 0; i < FAILING; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        if (result) failed = shared_store;
+    }
+    assert_null(failed);
+    seen_users_close(shared_store, NULL);
+}
+
+/* Of many requests, the first that is wrong, whatever its name is made of. */
+static void errors_name_the_request(void **state)
+{
+    (void)state;
+    seen_error e;
+    seen_key x = text("x");
+    char long_name[SEEN_USER_MAX + 1];
+    memset(long_name, 'u', sizeof long_name);
+    seen_users *u =
+        open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
+    seen_users_request q[] = {
+        {.user = text("good"), .items = &x, .n = 1},
+        {.user = text("a\"\n\x80"), .items = NULL, .n = 1},
+        {.user = {long_name, sizeof long_name}, .items = &x, .n = 1}};
+    seen_users_mark_many(u, 1, q, 3, &e);
+    expect_error(&e, SEEN_INVALID, "items",
+                 "request 1, user \"a\\x22\\x0a\\x80\": items is NULL");
+    seen_users_mark_many(u, 1, q + 2, 1, &e);
+    expect_error(&e, SEEN_INVALID, "user", "user of 512 bytes");
+    q[1].items = &x;
+    seen_users_mark_many(u, 1, q, 3, &e);
+    expect_error(&e, SEEN_INVALID, "user", "request 2, user \"uuuuu");
+    expect_error(&e, SEEN_INVALID, "user", "...\": user of 512 bytes");
+    seen_users_close(u, NULL);
 }
 
 /* Change the record of a user behind the store's back. */
@@ -1449,35 +1551,37 @@ static void damage_is_an_error_for_its_user_alone(void **state)
     seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     seen_users *u = open_store(dir, o);
     struct test_batch b = test_batch_new(0, 30);
-    seen_users_mark(u, text("good"), 1000, b.keys, 30, NULL);
-    seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL);
-    seen_users_close(u);
+    seen_users_mark(u, text("good"), 1000, b.keys, 30, NULL, NULL);
+    seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL, NULL);
+    seen_users_close(u, NULL);
     damage(dir, "bad");
     u = open_store(dir, o);
     size_t taken;
     assert_int_equal(
-        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken),
+        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
         SEEN_CORRUPT);
-    assert_int_equal(seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL),
-                     SEEN_OK); /* it did not look */
+    assert_int_equal(
+        seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL, NULL),
+        SEEN_OK); /* it did not look */
     for (int i = 0; i < 2; i++) {
         bool answers[30];
+        assert_int_equal(seen_users_maybe_many(u, text("good"), 1000, b.keys,
+                                               30, answers, NULL),
+                         SEEN_OK);
         assert_int_equal(
-            seen_users_maybe_many(u, text("good"), 1000, b.keys, 30, answers),
-            SEEN_OK);
-        assert_int_equal(
-            seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken),
+            seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
             SEEN_CORRUPT);
-        assert_int_equal(seen_users_sync(u), SEEN_OK);
+        assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     }
     bool known;
-    assert_int_equal(seen_users_forget_user(u, text("bad"), 1000, &known),
+    assert_int_equal(seen_users_forget_user(u, text("bad"), 1000, &known, NULL),
                      SEEN_OK);
     assert_true(known);
     assert_int_equal(
-        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken), SEEN_OK);
+        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
+        SEEN_OK);
     assert_int_equal(taken, 1);
-    seen_users_close(u);
+    seen_users_close(u, NULL);
     test_batch_free(&b);
 }
 
@@ -1516,15 +1620,15 @@ static void names_that_are_too_long_are_corruption(void **state)
         seen_users *u = open_store(dir, o);
         seen_key item = text("item");
         assert_int_equal(
-            seen_users_mark(u, text("somebody"), 1000, &item, 1, NULL),
+            seen_users_mark(u, text("somebody"), 1000, &item, 1, NULL, NULL),
             SEEN_OK);
-        assert_int_equal(seen_users_close(u), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
         lengthen_name(dir, "somebody", lengths[i]);
         u = open_store(dir, o);
-        assert_int_equal(seen_users_each(u, 1000, skip_one, NULL),
+        assert_int_equal(seen_users_each(u, 1000, skip_one, NULL, NULL),
                          SEEN_CORRUPT);
-        assert_int_equal(seen_users_sweep(u, 1000, NULL), SEEN_CORRUPT);
-        seen_users_close(u);
+        assert_int_equal(seen_users_sweep(u, 1000, NULL, NULL), SEEN_CORRUPT);
+        seen_users_close(u, NULL);
     }
 }
 
@@ -1555,21 +1659,21 @@ static void all_ways_give_the_same_answers(void **state)
                                                        .create = true,
                                                        .secret = test_secret});
         for (size_t i = 0; i < 2000; i += 20)
-            seen_users_mark(u, text("user"), 1000, b.keys + i, 20, NULL);
+            seen_users_mark(u, text("user"), 1000, b.keys + i, 20, NULL, NULL);
         for (int round = 0; round < 2; round++) {
             assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
-                                                   b.keys, 2000, answers),
+                                                   b.keys, 2000, answers, NULL),
                              SEEN_OK);
             for (size_t i = 0; i < 2000; i++)
                 assert_true(answers[i]);
             assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
                                                    strangers.keys, 20000,
-                                                   answers),
+                                                   answers, NULL),
                              SEEN_OK);
             assert_memory_equal(answers, expected, 20000);
-            seen_users_sync(u);
+            seen_users_sync(u, NULL);
         }
-        seen_users_close(u);
+        seen_users_close(u, NULL);
     }
     free(kept);
     free(expected);
@@ -1606,7 +1710,9 @@ int main(void)
         cmocka_unit_test(policies_change_and_secrets_do_not),
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(a_refusal_is_of_its_call_alone),
+        cmocka_unit_test(errors_name_the_field_at_fault),
+        cmocka_unit_test(errors_name_the_request),
+        cmocka_unit_test(threads_read_their_own_errors),
         cmocka_unit_test(damage_is_an_error_for_its_user_alone),
         cmocka_unit_test(names_that_are_too_long_are_corruption),
         cmocka_unit_test(all_ways_give_the_same_answers),
