@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "dialect/dialect.h"
+#include "hash/xxh3.h"
 
 #include <string.h>
 
@@ -106,9 +107,16 @@ seen_hash seen_hash_key(const seen_filter *f, const void *key, size_t len)
     return f->hash->one(f->secret, key, len);
 }
 
+/* One indirect call: the kernel's, or the kind's. */
+SEEN_INLINE bool ask(const seen_filter *f, seen_hash hash)
+{
+    return f->maybe_lines ? f->maybe_lines(seen_filter_lines(f), hash)
+                          : f->ops->maybe(f, hash);
+}
+
 bool seen_maybe_hashed(const seen_filter *f, seen_hash hash)
 {
-    return f->ops->maybe(f, hash);
+    return ask(f, hash);
 }
 
 seen_status seen_add_hashed(seen_filter *f, seen_hash hash)
@@ -147,12 +155,24 @@ static bool correct_foreign(const seen_filter *f, const void *key, size_t len,
     return seen_allow_corrected(f, key, len, seen_hash_key(f, key, len), maybe);
 }
 
-bool seen_maybe(const seen_filter *f, const void *key, size_t len)
+/* All but the usual filter. */
+static SEEN_NOINLINE bool maybe_rare(const seen_filter *f, const void *key,
+                                     size_t len)
 {
     if (f->ops->keys)
         return correct_foreign(f, key, len, f->ops->keys->maybe(f, key, len));
     seen_hash h = seen_hash_key(f, key, len);
-    return seen_allow_corrected(f, key, len, h, seen_maybe_hashed(f, h));
+    return seen_allow_corrected(f, key, len, h, ask(f, h));
+}
+
+/* The usual filter and a short key: hash and question without a frame. */
+bool seen_maybe(const seen_filter *f, const void *key, size_t len)
+{
+    if (!f->maybe_lines || f->allowed || f->hash != &seen_hash_xxh3_64 ||
+        len > SEEN_XXH3_SHORT)
+        return maybe_rare(f, key, len);
+    return f->maybe_lines(seen_filter_lines(f),
+                          seen_xxh3_short(f->secret, key, len));
 }
 
 seen_status seen_add(seen_filter *f, const void *key, size_t len)

@@ -15,6 +15,7 @@
 #define SEEN_PRIVATE __attribute__((visibility("default")))
 
 #define SEEN_INLINE    static inline __attribute__((always_inline))
+#define SEEN_NOINLINE  __attribute__((noinline))
 #define SEEN_LINE_SIZE 64 /* bytes in a cache line on every machine we run on */
 
 /* -Wpedantic would complain about the plain name. */

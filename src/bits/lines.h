@@ -45,6 +45,12 @@ struct seen_lines {
     bool ring;        /* too large for the cache: prefetch pays */
 };
 
+/* One line of eight bits and 64-bit hashes: what nearly every filter is. */
+SEEN_INLINE bool seen_lines_common(const struct seen_lines *b)
+{
+    return b->regions == 1 && b->log_w == 3 && !b->wide;
+}
+
 /* Several filters in runs, `slots` lines to a run. */
 #define SEEN_SLOTS_MAX 64 /* an answer is a word with a bit for each */
 
@@ -64,6 +70,8 @@ struct seen_kernel {
     const char *name;
     bool (*usable)(void);
     bool (*maybe)(const struct seen_lines *b, seen_hash h);
+    bool (*maybe_common)(const struct seen_lines *b, seen_hash h); /* only of
+                                                     seen_lines_common() */
     bool (*visit)(struct seen_lines *b, seen_hash h);
     void (*maybe_many)(const struct seen_lines *b, const seen_hash *h, size_t n,
                        size_t ahead, bool *answers);

@@ -23,11 +23,6 @@
 #define EIGHT_BITS(b) ((struct seen_shape){(b)->regions, 3, (b)->wide})
 #define INLINED       TARGET SEEN_INLINE
 
-INLINED bool is_common(const struct seen_lines *b)
-{
-    return b->regions == 1 && b->log_w == 3 && !b->wide;
-}
-
 /* The hashes that have others a ring behind them come first, then the rest:
  * two loops instead of a question per key. */
 INLINED size_t ringed_of(const struct seen_lines *b, size_t n, size_t ahead,
@@ -250,24 +245,41 @@ INLINED size_t turn_many_in(const struct seen_runs *b, const seen_hash *h,
 
 /* ---- The calls ---------------------------------------------------------- */
 
-TARGET static bool maybe(const struct seen_lines *b, seen_hash h)
+/* The rarer shapes of single questions are functions of their own: they need
+ * more registers, and would have the common one save them, too, which took as
+ * long as the question itself. */
+TARGET SEEN_NOINLINE static bool maybe_rare(const struct seen_lines *b,
+                                            seen_hash h)
 {
-    if (is_common(b)) return maybe_in(b, h, COMMON);
     if (b->log_w == 3) return maybe_in(b, h, EIGHT_BITS(b));
     return maybe_in(b, h, seen_shape_of(b));
 }
 
-TARGET static bool visit(struct seen_lines *b, seen_hash h)
+TARGET static bool maybe_common(const struct seen_lines *b, seen_hash h)
 {
-    if (is_common(b)) return visit_in(b, h, COMMON);
+    return maybe_in(b, h, COMMON);
+}
+
+TARGET static bool maybe(const struct seen_lines *b, seen_hash h)
+{
+    return seen_lines_common(b) ? maybe_in(b, h, COMMON) : maybe_rare(b, h);
+}
+
+TARGET SEEN_NOINLINE static bool visit_rare(struct seen_lines *b, seen_hash h)
+{
     if (b->log_w == 3) return visit_in(b, h, EIGHT_BITS(b));
     return visit_in(b, h, seen_shape_of(b));
+}
+
+TARGET static bool visit(struct seen_lines *b, seen_hash h)
+{
+    return seen_lines_common(b) ? visit_in(b, h, COMMON) : visit_rare(b, h);
 }
 
 TARGET static void maybe_many(const struct seen_lines *b, const seen_hash *h,
                               size_t n, size_t ahead, bool *answers)
 {
-    if (is_common(b))
+    if (seen_lines_common(b))
         maybe_many_in(b, h, n, ahead, answers, COMMON);
     else if (b->log_w == 3)
         maybe_many_in(b, h, n, ahead, answers, EIGHT_BITS(b));
@@ -278,7 +290,8 @@ TARGET static void maybe_many(const struct seen_lines *b, const seen_hash *h,
 TARGET static size_t visit_many(struct seen_lines *b, const seen_hash *h,
                                 size_t n, size_t ahead, bool *before)
 {
-    if (is_common(b)) return visit_many_in(b, h, n, ahead, before, COMMON);
+    if (seen_lines_common(b))
+        return visit_many_in(b, h, n, ahead, before, COMMON);
     if (b->log_w == 3)
         return visit_many_in(b, h, n, ahead, before, EIGHT_BITS(b));
     return visit_many_in(b, h, n, ahead, before, seen_shape_of(b));
@@ -312,7 +325,7 @@ TARGET static void ask_two(const struct seen_lines *b,
 
 TARGET static uint64_t find(const struct seen_runs *b, seen_hash h)
 {
-    if (is_common(&b->lines)) return find_in(b, h, COMMON);
+    if (seen_lines_common(&b->lines)) return find_in(b, h, COMMON);
     return find_in(b, h, seen_shape_of(&b->lines));
 }
 
@@ -321,7 +334,7 @@ TARGET static void find_many(const struct seen_runs *b, const seen_hash *h,
                              bool *answers)
 {
     const struct seen_lines *l = &b->lines;
-    if (is_common(l))
+    if (seen_lines_common(l))
         find_many_in(b, h, n, ahead, asked, answers, COMMON);
     else if (l->log_w == 3)
         find_many_in(b, h, n, ahead, asked, answers, EIGHT_BITS(l));
@@ -334,7 +347,8 @@ TARGET static size_t turn_many(struct seen_runs *b, const seen_hash *h,
                                bool *before)
 {
     const struct seen_lines *l = &b->lines;
-    if (is_common(l)) return turn_many_in(b, h, n, ahead, turn, before, COMMON);
+    if (seen_lines_common(l))
+        return turn_many_in(b, h, n, ahead, turn, before, COMMON);
     if (l->log_w == 3)
         return turn_many_in(b, h, n, ahead, turn, before, EIGHT_BITS(l));
     return turn_many_in(b, h, n, ahead, turn, before, seen_shape_of(l));
@@ -344,6 +358,7 @@ const struct seen_kernel KERNEL = {
     .name = NAME,
     .usable = USABLE,
     .maybe = maybe,
+    .maybe_common = maybe_common,
     .visit = visit,
     .maybe_many = maybe_many,
     .visit_many = visit_many,

@@ -37,6 +37,9 @@ struct blocked {
     const struct seen_kernel *kernel;
 };
 
+static_assert(offsetof(struct blocked, lines) == sizeof(seen_filter),
+              "seen_filter_lines() finds them there");
+
 static struct blocked *self(seen_filter *f)
 {
     return (struct blocked *)f;
@@ -162,6 +165,9 @@ static void blocked_shape(seen_filter *f)
                                          .ring = bytes > SEEN_RING_FROM_BYTES};
     self(f)->kernel = f->flags & SEEN_CONCURRENT ? &seen_kernel_concurrent
                                                  : seen_kernel_best();
+    f->maybe_lines = seen_lines_common(&self(f)->lines)
+                         ? self(f)->kernel->maybe_common
+                         : self(f)->kernel->maybe;
 }
 
 static bool blocked_part(const seen_filter *f, uint32_t index,

@@ -28,9 +28,15 @@
 #include "base/base.h"
 #include "hash/hash.h"
 
+struct seen_lines; /* bits/lines.h */
+
 struct seen_filter {
     const struct seen_filter_ops *ops;
     const struct seen_hash_fn *hash;
+    /* The shortest way to an answer: the kernel itself, for a kind that is
+     * nothing but lines, which then lie right behind this struct. NULL: ask
+     * ops. */
+    bool (*maybe_lines)(const struct seen_lines *lines, seen_hash h);
     uint8_t secret[16]; /* key or seed */
     uint32_t flags;
     seen_allocator allocator;
@@ -43,6 +49,12 @@ struct seen_filter {
     seen_listed listed;      /* what that means */
     seen_key_form key_form;  /* carried, never read */
 };
+
+/* Where there is maybe_lines. */
+SEEN_INLINE const struct seen_lines *seen_filter_lines(const seen_filter *f)
+{
+    return (const struct seen_lines *)(const void *)(f + 1);
+}
 
 /* A block of payload. */
 struct seen_part {

@@ -8,18 +8,20 @@
  *
  * Seed: the first 8 bytes of the key, little-endian.
  */
-#include "hash/hash.h"
+#include "hash/xxh3.h"
 
-#include "base/bytes.h"
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+static SEEN_NOINLINE seen_hash xxh3_64_long(const uint8_t secret[16],
+                                            const void *key, size_t len)
+{
+    uint64_t seed = seen_get_le64(secret);
+    return (seen_hash){XXH3_64bits_withSeed(key, len, seed), 0};
+}
 
 static seen_hash xxh3_64_one(const uint8_t secret[16], const void *key,
                              size_t len)
 {
-    uint64_t seed = seen_get_le64(secret);
-    return (seen_hash){XXH3_64bits_withSeed(key, len, seed), 0};
+    return len <= SEEN_XXH3_SHORT ? seen_xxh3_short(secret, key, len)
+                                  : xxh3_64_long(secret, key, len);
 }
 
 static void xxh3_64_many(const uint8_t secret[16], const seen_key *keys,
