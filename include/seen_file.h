@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Fill `key` with 16 secret bytes for seen_spec.key, from the kernel's random
- * generator and from nothing else: SEEN_IO, key untouched, if it has none. */
-SEEN_API seen_status seen_random_secret(uint8_t key[16]);
+/* Fill `secret` with 16 bytes for seen_spec.key, from the kernel's random
+ * generator and from nothing else: SEEN_IO, secret untouched, if it has none. */
+SEEN_API seen_status seen_random_secret(uint8_t secret[16]);
 
 /* ---- A filter in a file ------------------------------------------------- */
 
@@ -33,7 +33,7 @@ SEEN_API seen_status seen_random_secret(uint8_t key[16]);
  *            file that is replaced keeps its mode, owner and group as far as
  *            this process may give them; a journal has those of its file.
  * Full disk  SEEN_IO, errno ENOSPC: a file that is changed in place has its
- *            blocks before. Somebody else who truncates a file that is open here
+ *            space on disk before. Somebody else who truncates a file that is open here
  *            causes SIGBUS, as with any mapped file.
  * Forks      A handle belongs to the process that opened it. In a child that was
  *            forked every call that changes is SEEN_INVALID; open the file again
@@ -47,9 +47,9 @@ SEEN_API seen_status seen_random_secret(uint8_t key[16]);
  *            children that have not closed their copy.
  *
  * One writer and any number of readers, in any processes. A reader sees the
- * file as it was when it was opened, or newer. All calls on one store may run
- * at once; the filter that seen_file_filter() lends may be asked while
- * nobody changes the store.
+ * file as it was when it was opened, or newer. All calls on one handle may run
+ * at once; the filter that seen_file_filter() lends may be asked while no
+ * call changes it.
  */
 typedef struct seen_file seen_file;
 
@@ -94,15 +94,15 @@ SEEN_API seen_status seen_file_open(seen_file **s, const char *path,
                                     const seen_file_options *options,
                                     seen_outcome *outcome, seen_error *error);
 
-/* Everything to disk, journal gone. The store is closed whatever the status;
+/* Everything to disk, journal gone. The handle is closed whatever the status;
  * after SEEN_IO, what was acknowledged is still in file and journal. */
 SEEN_API seen_status seen_file_close(seen_file *s);
 
-/* Lent until the store is changed or closed. */
+/* Lent until the file is changed or closed. */
 SEEN_API const seen_filter *seen_file_filter(const seen_file *s);
 
-/* As the calls of seen.h without _store_. After a failed sync every change is
- * SEEN_IO until the store is opened again: nobody knows what is on disk. */
+/* As the calls of seen.h without _file_. After a failed sync every change is
+ * SEEN_IO until the file is opened again: what is on disk is not known. */
 SEEN_API void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
                                    bool *answers);
 SEEN_API seen_status seen_file_add_many(seen_file *s, const seen_key *keys,
@@ -113,8 +113,8 @@ SEEN_API seen_status seen_file_visit_many(seen_file *s, const seen_key *keys,
 /* removed[i]: key i was there. */
 SEEN_API seen_status seen_file_remove_many(seen_file *s, const seen_key *keys,
                                            size_t n, bool *removed);
-/* The time, for SEEN_WINDOW. Reaches the file with the next change; of a store
- * that is only read, it concerns nobody else. */
+/* The time, for SEEN_WINDOW. Reaches the file with the next change; with
+ * SEEN_READ it concerns this handle only. */
 SEEN_API seen_status seen_file_advance(seen_file *s, uint64_t now_ms);
 /* Everything acknowledged is in the file itself afterwards. Happens by itself
  * when the journal has grown long. */

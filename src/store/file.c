@@ -31,7 +31,8 @@
  *
  * Worked example: a filter for 100 million keys, 126 MB. `seen add` with 1000
  * keys writes 8 KB to the journal, syncs, sets 8000 bits, and at the end syncs
- * the 1000 pages and checksums of at most 1000 blocks that these lie in.
+ * the checksums of the at most 1000 pages of 64 KiB that these lie in, and what
+ * has changed.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -69,11 +70,11 @@ enum {
     FRAME_ADVANCE = 4 /* the time, 8 bytes */
 };
 
-/* What is known of a block of the file that is changed in place. */
-enum block_state {
-    BLOCK_UNSEEN = 0,
-    BLOCK_DIRTY,  /* its checksum is out of date */
-    BLOCK_CHECKED /* it has been as its checksum says, and still is */
+/* What is known of a page (64 KiB, one checksum) of a file that is changed in place. */
+enum page_state {
+    PAGE_UNSEEN = 0,
+    PAGE_DIRTY,  /* its checksum is out of date */
+    PAGE_CHECKED /* it has been as its checksum says, and still is */
 };
 
 struct seen_file {
@@ -87,8 +88,8 @@ struct seen_file {
     uint8_t *map; /* what the filter lies in, or NULL */
     size_t map_len;
     bool in_place;
-    uint8_t *dirty; /* an enum block_state for each block */
-    uint64_t blocks;
+    uint8_t *dirty; /* an enum page_state for each page */
+    uint64_t pages;
 
     seen_journal *journal;
     uint64_t applied; /* number of the last frame that is in the filter */
@@ -382,13 +383,12 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
     }
 }
 
-static uint32_t sum_of_block(const seen_file *s, uint64_t i)
+static uint32_t sum_of_page(const seen_file *s, uint64_t i)
 {
     const struct seen_native *h = &s->header;
-    uint64_t at = i * SEEN_BLOCK_SIZE;
-    return seen_crc32c(
-        0, s->map + h->payload_offset + at,
-        (size_t)seen_min64(h->payload_len - at, SEEN_BLOCK_SIZE));
+    uint64_t at = i * SEEN_PAGE_SIZE;
+    return seen_crc32c(0, s->map + h->payload_offset + at,
+                       (size_t)seen_min64(h->payload_len - at, SEEN_PAGE_SIZE));
 }
 
 static uint32_t noted_sum(const seen_file *s, uint64_t i)
@@ -397,24 +397,24 @@ static uint32_t noted_sum(const seen_file *s, uint64_t i)
 }
 
 /*
- * The blocks that these keys will change are going to get new checksums, which
+ * The pages that these keys will change are going to get new checksums, which
  * would make any damage in them look whole: so each is compared with its old one
  * before it is changed for the first time. What a dead writer has left may be
  * ahead of its checksums: `replaying`, nobody can tell.
  */
-static seen_status touch_blocks(seen_file *s, const seen_hash *h, size_t n,
-                                bool replaying)
+static seen_status touch_pages(seen_file *s, const seen_hash *h, size_t n,
+                               bool replaying)
 {
     uint64_t at[SEEN_MOST_TOUCHED];
     if (!s->dirty || s->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         uint32_t touched = s->filter->ops->touches(s->filter, h[i], at);
         for (uint32_t t = 0; t < touched; t++) {
-            uint64_t block = at[t] / SEEN_BLOCK_SIZE;
-            if (!replaying && s->dirty[block] == BLOCK_UNSEEN &&
-                sum_of_block(s, block) != noted_sum(s, block))
+            uint64_t page = at[t] / SEEN_PAGE_SIZE;
+            if (!replaying && s->dirty[page] == PAGE_UNSEEN &&
+                sum_of_page(s, page) != noted_sum(s, page))
                 return SEEN_CORRUPT;
-            s->dirty[block] = BLOCK_DIRTY;
+            s->dirty[page] = PAGE_DIRTY;
         }
     }
     return SEEN_OK;
@@ -462,7 +462,7 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
         bool answers[256];
         size_t now = seen_min_size(256, n - at), done;
         get_hashes(s->filter, frame->payload + at * size, now, h);
-        touch_blocks(s, h, now, true);
+        touch_pages(s, h, now, true);
         seen_status status = apply(s, frame->type, h, now, answers, &done);
         r->keys += done;
         if (status == SEEN_NOMEM) return status;
@@ -618,21 +618,21 @@ static seen_status put_header(seen_file *s, struct seen_native *h)
     return status;
 }
 
-/* Checksums of the blocks that have changed, and of the table of them. */
-static void sum_dirty_blocks(seen_file *s, struct seen_native *h)
+/* Checksums of the pages that have changed, and of the table of them. */
+static void sum_dirty_pages(seen_file *s, struct seen_native *h)
 {
     uint8_t *table = s->map + h->table_offset;
-    for (uint64_t i = 0; i < s->blocks; i++) {
-        if (s->dirty[i] != BLOCK_DIRTY) continue;
-        seen_put_le32(table + 4 * i, sum_of_block(s, i));
-        s->dirty[i] = BLOCK_CHECKED;
+    for (uint64_t i = 0; i < s->pages; i++) {
+        if (s->dirty[i] != PAGE_DIRTY) continue;
+        seen_put_le32(table + 4 * i, sum_of_page(s, i));
+        s->dirty[i] = PAGE_CHECKED;
     }
-    h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->blocks));
+    h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->pages));
 }
 
 static seen_status checkpoint_in_place(seen_file *s, struct seen_native *h)
 {
-    sum_dirty_blocks(s, h);
+    sum_dirty_pages(s, h);
     if (seen_os->msync(s->map, s->map_len) != 0) return SEEN_IO;
     seen_status status = seen_io_sync(s->fd);
     return status == SEEN_OK ? put_header(s, h) : status;
@@ -749,8 +749,8 @@ static seen_status load_filter(seen_file *s, const seen_file_options *options,
         if (seen_io_allocate(s->fd, s->map_len) != SEEN_OK)
             return seen_fail_io(error, NULL,
                                 "claim space for the holes in the file");
-        s->blocks = seen_native_blocks(s->header.payload_len);
-        s->dirty = seen_alloc_zeroed(&system_memory, s->blocks);
+        s->pages = seen_native_pages(s->header.payload_len);
+        s->dirty = seen_alloc_zeroed(&system_memory, s->pages);
         if (!s->dirty) return explain(error, SEEN_NOMEM);
         unmap_file(s);
         seen_status status = map_file(s, SEEN_MAP_WRITE, error);
@@ -804,8 +804,8 @@ static seen_status open_journal(seen_file *s, seen_error *error)
 static seen_status leave_place(seen_file *s, seen_error *error)
 {
     seen_filter *copy;
-    for (uint64_t i = 0; i < s->blocks; i++)
-        if (sum_of_block(s, i) != noted_sum(s, i))
+    for (uint64_t i = 0; i < s->pages; i++)
+        if (sum_of_page(s, i) != noted_sum(s, i))
             return explain(error, SEEN_CORRUPT);
     seen_status status = seen_copy(&copy, s->filter, NULL);
     if (status != SEEN_OK) return explain(error, status);
@@ -813,9 +813,9 @@ static seen_status leave_place(seen_file *s, seen_error *error)
     s->filter = copy;
     s->in_place = false;
     unmap_file(s);
-    seen_release(&system_memory, s->dirty, s->blocks);
+    seen_release(&system_memory, s->dirty, s->pages);
     s->dirty = NULL;
-    s->blocks = 0;
+    s->pages = 0;
     return SEEN_OK;
 }
 
@@ -933,7 +933,7 @@ static seen_status make_store(seen_file **out, const char *path, seen_mode mode,
 
 static void free_memory(seen_file *s)
 {
-    seen_release(&system_memory, s->dirty, s->blocks);
+    seen_release(&system_memory, s->dirty, s->pages);
     seen_release(&system_memory, s->path, s->path_size);
     seen_release(&system_memory, s, sizeof *s);
 }
@@ -1109,7 +1109,7 @@ static seen_status change(seen_file *s, uint32_t type, const seen_hash *h,
     pthread_mutex_lock(&s->lock);
     uint64_t number = 0;
     let_checkpoint_pass(s);
-    seen_status status = s->failed ? SEEN_IO : touch_blocks(s, h, n, false);
+    seen_status status = s->failed ? SEEN_IO : touch_pages(s, h, n, false);
     if (status == SEEN_IO) errno = EIO;
     if (status == SEEN_OK)
         status = seen_journal_append(s->journal, type, bytes,
@@ -1254,32 +1254,32 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
 
 /* ---- Verify ------------------------------------------------------------- */
 
-/* Which blocks differ from their checksums, a byte each; the first of them. */
-static uint64_t compare_blocks(const seen_file *s, uint8_t *bad)
+/* Which pages differ from their checksums, a byte each; the first of them. */
+static uint64_t compare_pages(const seen_file *s, uint8_t *bad)
 {
-    uint64_t n = seen_native_blocks(s->header.payload_len), first = n;
+    uint64_t n = seen_native_pages(s->header.payload_len), first = n;
     for (uint64_t i = n; i-- > 0;) {
-        bad[i] = sum_of_block(s, i) != noted_sum(s, i);
+        bad[i] = sum_of_page(s, i) != noted_sum(s, i);
         if (bad[i]) first = i;
     }
     return first;
 }
 
-static seen_status bad_block(const seen_file *s, uint64_t i, seen_error *error)
+static seen_status bad_page(const seen_file *s, uint64_t i, seen_error *error)
 {
     const struct seen_native *h = &s->header;
-    uint64_t from = h->payload_offset + i * SEEN_BLOCK_SIZE;
-    uint64_t end = seen_min64(from + SEEN_BLOCK_SIZE, s->map_len);
+    uint64_t from = h->payload_offset + i * SEEN_PAGE_SIZE;
+    uint64_t end = seen_min64(from + SEEN_PAGE_SIZE, s->map_len);
     return seen_fail(error, SEEN_CORRUPT, NULL,
-                     "block %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
+                     "page %" PRIu64 " of %" PRIu64 " (bytes %" PRIu64
                      " to %" PRIu64 ") does not match its checksum",
-                     i, seen_native_blocks(h->payload_len), from, end - 1);
+                     i + 1, seen_native_pages(h->payload_len), from, end - 1);
 }
 
 static seen_status check_table(const seen_file *s, seen_error *error)
 {
     const struct seen_native *h = &s->header;
-    uint64_t len = 4 * seen_native_blocks(h->payload_len);
+    uint64_t len = 4 * seen_native_pages(h->payload_len);
     if (seen_crc32c(0, s->map + h->table_offset, (size_t)len) == h->table_crc)
         return SEEN_OK;
     return seen_fail(error, SEEN_CORRUPT, NULL,
@@ -1291,12 +1291,12 @@ static seen_status check_table(const seen_file *s, seen_error *error)
 /*
  * A file that is changed in place differs from its checksums where the journal
  * is ahead of the last checkpoint, and only there. The journal is read after
- * the blocks: it knows of every bit that they can have.
+ * the pages: it knows of every bit that they can have.
  */
-static seen_status judge_blocks(seen_file *s, const uint8_t *bad,
-                                bool journaled, seen_error *error)
+static seen_status judge_pages(seen_file *s, const uint8_t *bad, bool journaled,
+                               seen_error *error)
 {
-    uint64_t n = seen_native_blocks(s->header.payload_len);
+    uint64_t n = seen_native_pages(s->header.payload_len);
     bool ahead = journaled && s->filter->ops->touches;
     if (!ahead) {
         seen_status status = check_table(s, error);
@@ -1307,7 +1307,7 @@ static seen_status judge_blocks(seen_file *s, const uint8_t *bad,
         if (status != SEEN_OK) return status;
     }
     for (uint64_t i = 0; i < n; i++)
-        if (bad[i] && !(ahead && s->dirty[i])) return bad_block(s, i, error);
+        if (bad[i] && !(ahead && s->dirty[i])) return bad_page(s, i, error);
     return SEEN_OK;
 }
 
@@ -1319,14 +1319,14 @@ static seen_status verify_once(seen_file *s, bool *settled, seen_error *error)
     if (status != SEEN_OK) return status;
 
     bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
-    s->blocks = seen_native_blocks(s->header.payload_len);
-    s->dirty = seen_alloc_zeroed(&system_memory, 2 * s->blocks);
+    s->pages = seen_native_pages(s->header.payload_len);
+    s->dirty = seen_alloc_zeroed(&system_memory, 2 * s->pages);
     if (!s->dirty) return explain(error, SEEN_NOMEM);
-    uint8_t *bad = s->dirty + s->blocks;
-    uint64_t first = compare_blocks(s, bad);
-    if (!journaled && first < s->blocks) {
+    uint8_t *bad = s->dirty + s->pages;
+    uint64_t first = compare_pages(s, bad);
+    if (!journaled && first < s->pages) {
         *settled = unchanged(s); /* or a writer has come meanwhile */
-        return bad_block(s, first, error);
+        return bad_page(s, first, error);
     }
 
     const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
@@ -1335,7 +1335,7 @@ static seen_status verify_once(seen_file *s, bool *settled, seen_error *error)
                      ops && ops->touches ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
                      seen_any_secret, NULL);
     if (status != SEEN_OK) return explain(error, status);
-    status = judge_blocks(s, bad, journaled, error);
+    status = judge_pages(s, bad, journaled, error);
     if (journaled) s->outcome.recovered = true;
     *settled =
         journaled ? is_settled(s, status) : status == SEEN_OK || unchanged(s);
@@ -1356,10 +1356,10 @@ seen_status seen_file_verify(const char *path, seen_outcome *outcome,
         s->outcome = (seen_outcome){0};
         status = verify_once(s, &settled, error);
         let_go(s);
-        seen_release(&system_memory, s->dirty, 2 * s->blocks);
+        seen_release(&system_memory, s->dirty, 2 * s->pages);
         s->dirty = NULL;
     }
-    s->blocks = 0;
+    s->pages = 0;
     destroy(s);
     if (settled) return status;
     return seen_fail(error, SEEN_BUSY, NULL,
