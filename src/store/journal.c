@@ -44,6 +44,9 @@
  *
  * Commit: the first thread that comes syncs for everybody who has appended by
  * then; the others sleep until a sync that covers them has returned.
+ *
+ * Writing and replay are in one file, long as it is: what replay may conclude from
+ * bytes follows from the order in which they are written.
  */
 #define _POSIX_C_SOURCE 200809L
 
