@@ -59,8 +59,8 @@ static char *create_filter(void *state, const char *const *keys,
 
     const size_t room = seen_block_size(p->form, p->bits_per_key, n);
     char *block = must(malloc(room));
-    if (seen_block_build(p->form, p->bits_per_key, all, n, block, room, len) !=
-        SEEN_OK)
+    if (seen_block_build(p->form, p->bits_per_key, seen_keys_of(all, n), block,
+                         room, len) != SEEN_OK)
         abort(); /* no memory: all else was checked when it was made */
     if (all != few) free(all);
     return block;

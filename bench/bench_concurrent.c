@@ -80,9 +80,10 @@ static void add_batch(const struct job *j, size_t first, size_t n)
     if (!j->filter)
         bench_lines_change(j->lines, j->load->hash + first, n);
     else if (j->load->hash)
-        seen_add_many_hashed(j->filter, j->load->hash + first, n, NULL);
+        seen_add_many(j->filter, seen_keys_hashes(j->load->hash + first, n),
+                      NULL);
     else
-        seen_add_many(j->filter, j->load->key + first, n, NULL);
+        seen_add_many(j->filter, seen_keys_of(j->load->key + first, n), NULL);
 }
 
 static void *run_job(void *arg)
@@ -154,9 +155,9 @@ static size_t count_lost(const seen_filter *f, const struct load *load)
     for (size_t i = 0; i < load->n; i += BATCH) {
         size_t left = load->n - i, now = left < BATCH ? left : BATCH;
         if (load->hash)
-            seen_maybe_many_hashed(f, load->hash + i, now, answer);
+            seen_maybe_many(f, seen_keys_hashes(load->hash + i, now), answer);
         else
-            seen_maybe_many(f, load->key + i, now, answer);
+            seen_maybe_many(f, seen_keys_of(load->key + i, now), answer);
         for (size_t a = 0; a < now; a++)
             lost += !answer[a];
     }

@@ -166,7 +166,7 @@ static void make_filters(struct user *u, struct ids *shown)
         size_t n = shown->n - i < ITEMS ? shown->n - i : ITEMS;
         seen_filter **f = &u->filter[u->n_filters++];
         must(seen_new(f, &spec));
-        must(seen_add_many(*f, shown->key + i, n, NULL));
+        must(seen_add_many(*f, seen_keys_of(shown->key + i, n), NULL));
     }
 }
 
@@ -251,10 +251,10 @@ static size_t record_take(struct user *u, seen_key *items, size_t n)
 static size_t filters_fresh(struct user *u, seen_key *items, size_t n)
 {
     size_t fresh = 0;
-    seen_hash_many(u->filter[0], items, n, hashes);
-    seen_maybe_many_hashed(u->filter[0], hashes, n, answers);
+    seen_hash_many(u->filter[0], seen_keys_of(items, n), hashes);
+    seen_maybe_many(u->filter[0], seen_keys_hashes(hashes, n), answers);
     for (uint32_t k = 1; k < u->n_filters; k++) {
-        seen_maybe_many_hashed(u->filter[k], hashes, n, more);
+        seen_maybe_many(u->filter[k], seen_keys_hashes(hashes, n), more);
         for (size_t i = 0; i < n; i++)
             answers[i] |= more[i];
     }
@@ -265,7 +265,8 @@ static size_t filters_fresh(struct user *u, seen_key *items, size_t n)
 
 static void filters_mark(struct user *u, const seen_key *items, size_t n)
 {
-    must(seen_add_many(u->filter[u->n_filters - 1], items, n, NULL));
+    must(seen_add_many(u->filter[u->n_filters - 1], seen_keys_of(items, n),
+                       NULL));
 }
 
 /* Marks others than it has found: these would be gone in the next round. */
@@ -363,7 +364,7 @@ static double hash_round(enum what what)
     double start = bench_seconds();
     for (int i = 0; i < USERS; i++) {
         struct ids *b = what == MARK ? &users[i].marked : &users[i].asked;
-        seen_hash_many(users[i].filter[0], b->key, b->n, hashes);
+        seen_hash_many(users[i].filter[0], seen_keys_of(b->key, b->n), hashes);
     }
     return (bench_seconds() - start) / USERS * 1e6;
 }

@@ -4,10 +4,10 @@
  * size       bits per key the planner takes, and the rate measured with 1e7
  *            absent keys against the binomial interval around the rate the
  *            filter reports of itself (a right filter fails once in 1e6 runs)
- * lookup     seen_maybe_many_hashed() on a filter of 1M and one of 100M keys at
+ * lookup     seen_maybe_many() of hashes on a filter of 1M and one of 100M keys at
  *            1 %, against reading one word of a random line of as much memory
  *            with the same prefetch distance: the limit of the machine
- * add        the same for seen_add_many_hashed(), and for the classic filter
+ * add        the same for seen_add_many(), and for the classic filter
  * dispatch   the same lookups by the portable kernel. A process chooses its
  *            kernel once, so a second process with SEEN_CPU=portable is forked
  *            before the first filter is made and measures a round when asked:
@@ -55,7 +55,7 @@ static double fill(seen_filter *f, uint64_t items)
         uint64_t left = items - i;
         bench_hashes_run(&block, i, left < BENCH_HASHES ? left : BENCH_HASHES);
         double start = bench_seconds();
-        seen_add_many_hashed(f, block.hash, block.n, NULL);
+        seen_add_many(f, seen_keys_hashes(block.hash, block.n), NULL);
         spent += bench_seconds() - start;
     }
     return spent;
@@ -84,7 +84,7 @@ static double lookup_round(const seen_filter *f, uint64_t items,
     for (int i = 0; i < ROUND_BLOCKS; i++) {
         bench_hashes_ask(&block, items, share);
         double start = bench_seconds();
-        seen_maybe_many_hashed(f, block.hash, block.n, block.answer);
+        seen_maybe_many(f, seen_keys_hashes(block.hash, block.n), block.answer);
         spent += bench_seconds() - start;
         bench_hashes_check(&block);
     }
@@ -123,7 +123,7 @@ static double add_round(seen_filter *f, uint64_t *next)
         bench_hashes_run(&block, *next, BENCH_HASHES);
         *next += BENCH_HASHES;
         double start = bench_seconds();
-        seen_add_many_hashed(f, block.hash, block.n, NULL);
+        seen_add_many(f, seen_keys_hashes(block.hash, block.n), NULL);
         spent += bench_seconds() - start;
     }
     return spent / ROUND_BLOCKS / BENCH_HASHES * 1e9;
@@ -196,7 +196,7 @@ static double measured_rate(const seen_filter *f, uint64_t items,
     for (uint64_t done = 0; done < probes; done += block.n) {
         bench_hashes_ask(&block, items, BENCH_ABSENT);
         if (block.n > probes - done) block.n = (size_t)(probes - done);
-        seen_maybe_many_hashed(f, block.hash, block.n, block.answer);
+        seen_maybe_many(f, seen_keys_hashes(block.hash, block.n), block.answer);
         for (size_t i = 0; i < block.n; i++)
             wrong += block.answer[i];
     }

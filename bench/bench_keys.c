@@ -28,7 +28,7 @@ typedef void ask_fn(void *filter, const seen_key *keys, size_t n,
 static void ask_many(void *filter, const seen_key *keys, size_t n,
                      bool *answers)
 {
-    seen_maybe_many(filter, keys, n, answers);
+    seen_maybe_many(filter, seen_keys_of(keys, n), answers);
 }
 
 static void ask_single(void *filter, const seen_key *keys, size_t n,
@@ -42,7 +42,7 @@ static void add_many(void *filter, const seen_key *keys, size_t n,
                      bool *answers)
 {
     (void)answers;
-    seen_add_many(filter, keys, n, NULL);
+    seen_add_many(filter, seen_keys_of(keys, n), NULL);
 }
 
 static void add_single(void *filter, const seen_key *keys, size_t n,

@@ -3,7 +3,7 @@
  * and for the same keys.
  *
  * size       bits per key, and false positives among 1e7 absent keys
- * lookup     seen_maybe_many_hashed() for absent and for present keys, against
+ * lookup     seen_maybe_many() of hashes for absent and for present keys, against
  *            a blocked filter that was planned for exactly these keys, in turns
  * build      seen_build() of a fuse filter from 8-byte keys, one core
  *
@@ -41,7 +41,7 @@ static void hash_block(void)
         numbers[i] = block.hash[i].lo;
         keys[i] = (seen_key){&numbers[i], 8};
     }
-    seen_hash_many(hasher, keys, block.n, block.hash);
+    seen_hash_many(hasher, seen_keys_of(keys, block.n), block.hash);
 }
 
 static void run_block(uint64_t first, uint64_t left)
@@ -76,7 +76,8 @@ static void fill(seen_filter *f, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i += BENCH_HASHES) {
         run_block(i, to - i);
-        must(seen_add_many_hashed(f, block.hash, block.n, NULL), "add");
+        must(seen_add_many(f, seen_keys_hashes(block.hash, block.n), NULL),
+             "add");
     }
 }
 
@@ -94,7 +95,7 @@ static double lookup_round(const seen_filter *f, uint64_t items,
 {
     ask_block(items, share);
     double start = bench_seconds();
-    seen_maybe_many_hashed(f, block.hash, block.n, block.answer);
+    seen_maybe_many(f, seen_keys_hashes(block.hash, block.n), block.answer);
     double spent = bench_seconds() - start;
     bench_hashes_check(&block);
     return spent / BENCH_HASHES * 1e9;
@@ -106,7 +107,7 @@ static double false_positives(const seen_filter *f, uint64_t items)
     for (uint64_t done = 0; done < PROBES; done += block.n) {
         ask_block(items, BENCH_ABSENT);
         if (block.n > PROBES - done) block.n = (size_t)(PROBES - done);
-        seen_maybe_many_hashed(f, block.hash, block.n, block.answer);
+        seen_maybe_many(f, seen_keys_hashes(block.hash, block.n), block.answer);
         for (size_t i = 0; i < block.n; i++)
             wrong += block.answer[i];
     }
@@ -220,8 +221,12 @@ static seen_filter *build(uint64_t items, double fpp, struct bench_series *ns)
     for (int i = 0; i < 5; i++) {
         seen_free(f);
         double start = bench_seconds();
-        must(seen_build(&f, &(seen_spec){.kind = SEEN_FUSE, .fpp = fpp}, keys,
-                        items),
+        must(seen_build(&f,
+                        &(seen_spec){
+                            .kind = SEEN_FUSE,
+                            .fpp = fpp,
+                        },
+                        seen_keys_of(keys, items)),
              "build");
         bench_round(ns, (bench_seconds() - start) / (double)items * 1e9);
     }

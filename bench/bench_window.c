@@ -65,13 +65,13 @@ struct contender {
 
 static void window_add(void *self, const seen_hash *h, size_t n)
 {
-    must(seen_add_many_hashed(self, h, n, NULL));
+    must(seen_add_many(self, seen_keys_hashes(h, n), NULL));
 }
 
 static void window_ask(const void *self, const seen_hash *h, size_t n,
                        bool *answers)
 {
-    seen_maybe_many_hashed(self, h, n, answers);
+    seen_maybe_many(self, seen_keys_hashes(h, n), answers);
 }
 
 static bool window_ask_one(const void *self, seen_hash h)
@@ -120,7 +120,8 @@ static void naive_add(void *self, const seen_hash *h, size_t n)
             w->left = w->share;
         }
         size_t now = n < w->left ? n : (size_t)w->left;
-        must(seen_add_many_hashed(w->filter[w->newest], h, now, NULL));
+        must(seen_add_many(w->filter[w->newest], seen_keys_hashes(h, now),
+                           NULL));
         h += now, n -= now, w->left -= now;
     }
 }
@@ -132,7 +133,7 @@ static void naive_ask(const void *self, const seen_hash *h, size_t n,
     static bool one[BENCH_HASHES];
     memset(answers, 0, n * sizeof *answers);
     for (uint32_t f = 0; f < w->filters; f++) {
-        seen_maybe_many_hashed(w->filter[f], h, n, one);
+        seen_maybe_many(w->filter[f], seen_keys_hashes(h, n), one);
         for (size_t i = 0; i < n; i++)
             answers[i] |= one[i];
     }

@@ -92,8 +92,8 @@ static size_t add_them(struct job *job)
     struct chunk *c = &job->chunk;
     size_t done;
     if (spec.window_ms) seen_advance(filter, clock_ms());
-    seen_status s =
-        seen_visit_many_hashed(filter, job->hashes, c->n, job->answers, &done);
+    seen_status s = seen_visit_many(filter, seen_keys_hashes(job->hashes, c->n),
+                                    job->answers, &done);
     if (s == SEEN_INVALID)
         c->bad = "is not below --bits, the bound of the bitmap";
     else if (s != SEEN_OK)
@@ -110,8 +110,8 @@ static seen_filter *met;
 static size_t add_distinct(struct job *job)
 {
     struct chunk *c = &job->chunk;
-    seen_status s =
-        seen_visit_many_hashed(met, job->hashes, c->n, job->answers, NULL);
+    seen_status s = seen_visit_many(met, seen_keys_hashes(job->hashes, c->n),
+                                    job->answers, NULL);
     if (s != SEEN_OK) fail("out of memory");
     for (size_t i = 0; i < c->n; i++) {
         if (job->answers[i]) continue;
@@ -132,7 +132,7 @@ static size_t add_keys(struct job *job)
     seen_dialect_named(spec.dialect, &facts);
     bool counts = facts.can & SEEN_CAN_REMOVE; /* every add */
     if (counts) memset(job->answers, false, c->n);
-    seen_status s = seen_visit_many(filter, c->keys, c->n,
+    seen_status s = seen_visit_many(filter, seen_keys_of(c->keys, c->n),
                                     counts ? NULL : job->answers, &done);
     if (s != SEEN_OK) c->bad = seen_strerror(s);
     return done;
@@ -199,7 +199,7 @@ static bool copy_id(void *ctx, uint64_t id)
     struct copying *c = ctx;
     c->ids[c->n++] = (seen_hash){.lo = id};
     if (c->n == sizeof c->ids / sizeof *c->ids) {
-        seen_add_many_hashed(c->to, c->ids, c->n, NULL);
+        seen_add_many(c->to, seen_keys_hashes(c->ids, c->n), NULL);
         c->n = 0;
     }
     return true;
@@ -220,7 +220,7 @@ static void cut_bitmap(void)
         fail("out of memory");
     free(bytes);
     seen_bitmap_each(all, copy_id, &copy);
-    seen_add_many_hashed(copy.to, copy.ids, copy.n, NULL);
+    seen_add_many(copy.to, seen_keys_hashes(copy.ids, copy.n), NULL);
     seen_bitmap_free(all);
     seen_free(filter);
     filter = copy.to;
@@ -233,7 +233,7 @@ static seen_builder *builder;
 static size_t gather(struct job *job)
 {
     struct chunk *c = &job->chunk;
-    if (seen_builder_add_many(builder, c->keys, c->n) != SEEN_OK)
+    if (seen_builder_add_many(builder, seen_keys_of(c->keys, c->n)) != SEEN_OK)
         fail("out of memory");
     memset(job->answers, false, c->n);
     return c->n;

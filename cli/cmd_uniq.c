@@ -258,7 +258,8 @@ static size_t ask_copy(struct job *job)
     struct chunk *c = &job->chunk;
     size_t done;
     if (plan.kind == SEEN_WINDOW) seen_advance(filter, clock_ms());
-    seen_status s = seen_visit_many(filter, c->keys, c->n, job->answers, &done);
+    seen_status s = seen_visit_many(filter, seen_keys_of(c->keys, c->n),
+                                    job->answers, &done);
     if (s != SEEN_OK) blame_target(&state, s, c);
     return done;
 }
@@ -268,8 +269,8 @@ static size_t ask(struct job *job)
     struct chunk *c = &job->chunk;
     size_t done;
     make_room();
-    seen_status s =
-        seen_visit_many_hashed(filter, job->hashes, c->n, job->answers, &done);
+    seen_status s = seen_visit_many(filter, seen_keys_hashes(job->hashes, c->n),
+                                    job->answers, &done);
     if (s != SEEN_OK) c->bad = seen_strerror(s);
     return done;
 }

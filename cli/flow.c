@@ -108,7 +108,7 @@ static struct {
 
 void hash_lines(struct job *job, const seen_filter *f)
 {
-    seen_hash_many(f, job->chunk.keys, job->chunk.n, job->hashes);
+    seen_hash_many(f, seen_keys_of(job->chunk.keys, job->chunk.n), job->hashes);
 }
 
 static void prepare(struct job *job)

@@ -108,8 +108,9 @@ static seen_filter *add_all(const seen_spec *spec, uint64_t items, double *ns,
         if (done % (64 * BATCH) == 0)
             progress("add", (double)done / (double)items);
         double start = now_ns();
-        s = builder ? seen_builder_add_many(builder, keys.key, keys.n)
-                    : seen_add_many(f, keys.key, keys.n, NULL);
+        s = builder
+                ? seen_builder_add_many(builder, seen_keys_of(keys.key, keys.n))
+                : seen_add_many(f, seen_keys_of(keys.key, keys.n), NULL);
         *ns += now_ns() - start;
     }
     if (s == SEEN_OK && builder) {
@@ -148,7 +149,7 @@ static void ask_one_by_one(const seen_filter *f)
 
 static void ask_batch(const seen_filter *f)
 {
-    seen_maybe_many(f, keys.key, keys.n, keys.answer);
+    seen_maybe_many(f, seen_keys_of(keys.key, keys.n), keys.answer);
 }
 
 static double time_asking(const seen_filter *f, uint64_t items,

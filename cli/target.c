@@ -391,7 +391,7 @@ seen_status ask_target(struct target *t, const seen_key *keys, size_t n,
                        bool *answers)
 {
     if (t->remote) return seen_remote_maybe_many(t->remote, keys, n, answers);
-    seen_maybe_many(t->filter, keys, n, answers);
+    seen_maybe_many(t->filter, seen_keys_of(keys, n), answers);
     return SEEN_OK;
 }
 
@@ -411,8 +411,8 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
     if (t->remote) return add_to_remote(t, keys, n, before, done);
     if (t->store) return seen_file_visit_many(t->store, keys, n, before, done);
     if (t->counts) memset(before, false, n);
-    seen_status status =
-        seen_visit_many(t->loaded, keys, n, t->counts ? NULL : before, done);
+    seen_status status = seen_visit_many(t->loaded, seen_keys_of(keys, n),
+                                         t->counts ? NULL : before, done);
     t->changed |= *done > 0;
     return status;
 }

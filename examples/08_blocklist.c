@@ -108,7 +108,7 @@ static void *publish(size_t *len)
         char mail[TEXT], text[TEXT];
         write_mail(n, n, mail);
         seen_key key = {text, essence(mail, text)};
-        if (seen_builder_add_many(b, &key, 1)) return NULL;
+        if (seen_builder_add_many(b, seen_keys_of(&key, 1))) return NULL;
     }
     seen_filter *list;
     if (seen_builder_finish(b, &list)) return NULL;

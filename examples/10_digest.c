@@ -113,7 +113,7 @@ static void send_digest(int to)
         char name[64];
         if (!b_has(object)) continue;
         seen_key key = {name, name_of(object, name)};
-        must(seen_builder_add_many(b, &key, 1), "add");
+        must(seen_builder_add_many(b, seen_keys_of(&key, 1)), "add");
     }
     must(seen_builder_finish(b, &f), "finish");
     size_t len;

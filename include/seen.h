@@ -317,9 +317,16 @@ typedef struct seen_key {
  *
  * SEEN_INVALID, and nothing is changed: a stride of 0, offsets that run
  * backwards or beyond `len`, NULL where there are bytes, more bytes than memory
- * has, a layout that this version does not know. Where answers were asked for,
- * all are then "maybe".
+ * has, pairs or hashes that are not aligned, a layout that this version does not
+ * know. Where answers were asked for, all are then "maybe"; more than
+ * SEEN_KEYS_MAX keys are SEEN_INVALID, too, and nothing is written. Of no keys
+ * (n = 0) only layout and reserved are looked at.
+ *
+ * SEEN_UNSUPPORTED, and all answers are "maybe": hashes where a filter reads keys
+ * (SEEN_FOREIGN), or where a call needs their bytes.
  */
+#define SEEN_KEYS_MAX ((size_t)1 << 40)
+
 typedef enum seen_layout {
     SEEN_PAIRS = 0, /* data: seen_key[n] */
     SEEN_ROWS = 1,  /* data: rows of `width` bytes, `stride` bytes apart */
@@ -396,23 +403,48 @@ static inline seen_keys seen_keys_u64(const void *integers, size_t n)
     return seen_keys_in(SEEN_INTEGERS, integers, n);
 }
 
-SEEN_API void seen_maybe_many(const seen_filter *f, const seen_key *keys,
-                              size_t n, bool *answers);
+/* answers[i]: can key i be in f? As seen_maybe(); hashes are asked as
+ * seen_maybe_hashed() does. */
+SEEN_API seen_status seen_maybe_many(const seen_filter *f, seen_keys keys,
+                                     bool *answers);
+
+/* As they would be answered after seen_advance(f, now_ms), which does not
+ * happen: nothing changes. The time means nothing to kinds that know none. */
+SEEN_API seen_status seen_maybe_many_at(const seen_filter *f, uint64_t now_ms,
+                                        seen_keys keys, bool *answers);
 
 /* As n single calls in this order would do. *added (may be NULL) is always
  * written: how many leading keys went in. */
-SEEN_API seen_status seen_add_many(seen_filter *f, const seen_key *keys,
-                                   size_t n, size_t *added);
+SEEN_API seen_status seen_add_many(seen_filter *f, seen_keys keys,
+                                   size_t *added);
 
 /* before[i] is written for the *visited leading keys; a key that repeats
- * within the batch is "new" the first time only. visited may be NULL. */
-SEEN_API seen_status seen_visit_many(seen_filter *f, const seen_key *keys,
-                                     size_t n, bool *before, size_t *visited);
+ * within the batch is "new" the first time only. visited may be NULL, and
+ * before: then it is seen_add_many(). */
+SEEN_API seen_status seen_visit_many(seen_filter *f, seen_keys keys,
+                                     bool *before, size_t *visited);
+
+/* removed[i] is written for the *done leading keys; false: key i was not there,
+ * which is no error here. Both may be NULL. See seen_remove(). */
+SEEN_API seen_status seen_remove_many(seen_filter *f, seen_keys keys,
+                                      bool *removed, size_t *done);
+
+/* As seen_count(); "maybe" is 1. */
+SEEN_API seen_status seen_count_many(const seen_filter *f, seen_keys keys,
+                                     uint32_t *counts);
+
+/* Answers as bits: that of key i is bit i % 64 of word i / 64, as Arrow has it on
+ * little-endian machines. Whole words are written; bits behind the last answer are
+ * 0. seen_visit_bits() writes the words of the *visited leading keys. */
+SEEN_API seen_status seen_maybe_bits(const seen_filter *f, seen_keys keys,
+                                     uint64_t *bits);
+SEEN_API seen_status seen_visit_bits(seen_filter *f, seen_keys keys,
+                                     uint64_t *before, size_t *visited);
 
 /* A filter of exactly these keys, sized for them (spec->items is ignored;
  * SEEN_BITMAP still needs its bound). Duplicates are fine. */
 SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
-                                const seen_key *keys, size_t n);
+                                seen_keys keys);
 
 /*
  * SEEN_FUSE and SEEN_SORTED from keys that come one after the other
@@ -423,8 +455,7 @@ SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
 typedef struct seen_builder seen_builder;
 
 SEEN_API seen_status seen_builder_new(seen_builder **b, const seen_spec *spec);
-SEEN_API seen_status seen_builder_add_many(seen_builder *b,
-                                           const seen_key *keys, size_t n);
+SEEN_API seen_status seen_builder_add_many(seen_builder *b, seen_keys keys);
 /* Sized for the keys there were (spec->items is ignored). More may be added and
  * a larger filter made afterwards. */
 SEEN_API seen_status seen_builder_finish(seen_builder *b, seen_filter **f);
@@ -454,8 +485,13 @@ static inline seen_keys seen_keys_hashes64(const uint64_t *hashes, size_t n)
 
 SEEN_API seen_hash seen_hash_key(const seen_filter *f, const void *key,
                                  size_t len);
-SEEN_API void seen_hash_many(const seen_filter *f, const seen_key *keys,
-                             size_t n, seen_hash *hashes);
+/* hashes[i] is that of key i; hashes stay what they are. For filters of 64 hash
+ * bits, which read `lo` only, 8 bytes a key are enough (SEEN_INVALID: others);
+ * seen_keys_hashes64() takes them. */
+SEEN_API seen_status seen_hash_many(const seen_filter *f, seen_keys keys,
+                                    seen_hash *hashes);
+SEEN_API seen_status seen_hash64_many(const seen_filter *f, seen_keys keys,
+                                      uint64_t *hashes);
 
 SEEN_API bool seen_maybe_hashed(const seen_filter *f, seen_hash hash);
 SEEN_API seen_status seen_add_hashed(seen_filter *f, seen_hash hash);
@@ -463,20 +499,6 @@ SEEN_API seen_status seen_visit_hashed(seen_filter *f, seen_hash hash,
                                        bool *before);
 SEEN_API seen_status seen_remove_hashed(seen_filter *f, seen_hash hash);
 SEEN_API uint32_t seen_count_hashed(const seen_filter *f, seen_hash hash);
-SEEN_API void seen_maybe_many_hashed(const seen_filter *f,
-                                     const seen_hash *hashes, size_t n,
-                                     bool *answers);
-/* As they would be answered after seen_advance(f, now_ms), which does not
- * happen: nothing changes. The time means nothing to kinds that know none. */
-SEEN_API void seen_maybe_many_hashed_at(const seen_filter *f, uint64_t now_ms,
-                                        const seen_hash *hashes, size_t n,
-                                        bool *answers);
-SEEN_API seen_status seen_add_many_hashed(seen_filter *f,
-                                          const seen_hash *hashes, size_t n,
-                                          size_t *added);
-SEEN_API seen_status seen_visit_many_hashed(seen_filter *f,
-                                            const seen_hash *hashes, size_t n,
-                                            bool *before, size_t *visited);
 
 /* ---- Whole filters ------------------------------------------------------ */
 
@@ -629,7 +651,7 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
  *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len);
  *
  * Keys are the bytes that the original hashes. Hashes are its own business: the
- * calls above that take a seen_hash answer "maybe" to all, and add nothing. What
+ * calls above that take hashes answer "maybe" to all, and add nothing. What
  * the original promises to nobody is not promised here: none of them is safe
  * against chosen keys. docs/DIALECTS.md has a section for each.
  */

@@ -10,7 +10,8 @@
  *
  *     size_t len;
  *     char block[64];
- *     seen_block_build(SEEN_BLOCK_SORTED, 10, keys, 35, block, 64, &len);
+ *     seen_block_build(SEEN_BLOCK_SORTED, 10, seen_keys_of(keys, 35), block, 64,
+ *                      &len);
  *     if (!seen_block_maybe(SEEN_BLOCK_SORTED, block, len, "key", 3)) ...never
  *
  * seen_leveldb.h gives them to LevelDB.
@@ -40,11 +41,11 @@ SEEN_API size_t seen_block_size(seen_block_form form, double bits_per_key,
                                 size_t n);
 
 /* The filter of n keys, at most 2^30; *len as for seen_save(), and 0 for no keys.
- * SEEN_INVALID: seen_block_size() says 0. SEEN_NOMEM: from some hundred keys on
- * memory is needed meanwhile. */
+ * SEEN_INVALID: seen_block_size() says 0. SEEN_UNSUPPORTED: hashes. SEEN_NOMEM:
+ * from some hundred keys on memory is needed meanwhile. */
 SEEN_API seen_status seen_block_build(seen_block_form form, double bits_per_key,
-                                      const seen_key *keys, size_t n, void *buf,
-                                      size_t cap, size_t *len);
+                                      seen_keys keys, void *buf, size_t cap,
+                                      size_t *len);
 
 /* Can a key be in the block? It does not matter how many bits a key it was built
  * with. Of bytes that are no such filter: maybe; of none at all: never. */

@@ -189,7 +189,7 @@ static void ask_chain(const struct object *o, RedisModuleString **items,
     memset(answers, 0, n);
     hash_items(o->filter[0], items, n, hashes); /* all of them hash alike */
     for (uint32_t f = o->n; f-- > 0;) {
-        seen_maybe_many_hashed(o->filter[f], hashes, n, here);
+        seen_maybe_many(o->filter[f], seen_keys_hashes(hashes, n), here);
         for (size_t i = 0; i < n; i++)
             answers[i] |= here[i];
     }

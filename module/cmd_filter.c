@@ -339,10 +339,10 @@ static void ask_hashed(const struct object *o, RedisModuleString **items,
     seen_hash hashes[PIECE];
     hash_items(f, items, n, hashes);
     if (o->params.window_ms)
-        seen_maybe_many_hashed_at(f, (uint64_t)RedisModule_Milliseconds(),
-                                  hashes, n, answers);
+        seen_maybe_many_at(f, (uint64_t)RedisModule_Milliseconds(),
+                           seen_keys_hashes(hashes, n), answers);
     else
-        seen_maybe_many_hashed(f, hashes, n, answers);
+        seen_maybe_many(f, seen_keys_hashes(hashes, n), answers);
     obey_list(f, items, n, answers);
 }
 
@@ -416,7 +416,7 @@ static seen_status add_hashes(struct object *o, const seen_hash *h, size_t n,
     if (o->params.fixed) seen_size_of(f, &size);
     if (o->params.fixed && size.items + n > o->params.capacity)
         return add_last(f, o->params.capacity, h, n, before, done);
-    if (n > 1) return seen_visit_many_hashed(f, h, n, before, done);
+    if (n > 1) return seen_visit_many(f, seen_keys_hashes(h, n), before, done);
     seen_status status = seen_visit_hashed(f, *h, before);
     *done = status == SEEN_OK;
     return status;
@@ -432,7 +432,7 @@ static seen_status add_keys(struct object *o, RedisModuleString **items,
     seen_status status = SEEN_OK;
     item_keys(items, n, keys);
     if (!o->refreshes && !seen_allowed(f, NULL)) {
-        status = seen_visit_many(f, keys, n, before, done);
+        status = seen_visit_many(f, seen_keys_of(keys, n), before, done);
         for (size_t i = 0; i < *done; i++)
             changed[i] = !before[i];
         return status;

@@ -770,7 +770,7 @@ void ask_foreign(const struct object *o, RedisModuleString **items, size_t n,
 {
     seen_key keys[PIECE];
     item_keys(items, n, keys);
-    seen_maybe_many(o->filter[0], keys, n, answers);
+    seen_maybe_many(o->filter[0], seen_keys_of(keys, n), answers);
 }
 
 void count_answers(const bool *answers, size_t n)
@@ -785,7 +785,7 @@ void hash_items(const seen_filter *f, RedisModuleString **items, size_t n,
 {
     seen_key keys[PIECE];
     item_keys(items, n, keys);
-    seen_hash_many(f, keys, n, hashes);
+    seen_hash_many(f, seen_keys_of(keys, n), hashes);
 }
 
 void object_changed(RedisModuleCtx *ctx, RedisModuleString *name,

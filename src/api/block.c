@@ -25,6 +25,7 @@
 #include "seen_block.h"
 
 #include "base/alloc.h"
+#include "base/keys.h"
 #include "base/sort.h"
 #include "bits/sorted.h"
 #include "dialect/leveldb.h"
@@ -36,6 +37,7 @@
 
 #define LEAST    9   /* bytes */
 #define ON_STACK 256 /* hashes */
+#define CHUNK    64  /* keys */
 
 static const uint8_t no_seed[16];
 
@@ -94,17 +96,24 @@ static bool sorted_maybe(const uint8_t *block, size_t len, const void *key,
 }
 
 /* Few hashes go on the stack: engines make these filters by the million. */
-static seen_status build_ours(double bits_per_key, const seen_key *keys,
-                              size_t n, void *buf, size_t cap, size_t *len)
+static seen_status build_ours(double bits_per_key, seen_keys keys, void *buf,
+                              size_t cap, size_t *len)
 {
+    const size_t n = keys.n;
     static const seen_allocator system_memory;
     uint64_t few[2 * ON_STACK], *hashes = few;
     const uint64_t bytes = 2 * sizeof *hashes * (uint64_t)n;
     if (n > ON_STACK) hashes = seen_alloc_zeroed(&system_memory, bytes);
     if (!hashes) return SEEN_NOMEM;
     uint64_t *spare = hashes + n;
-    for (size_t i = 0; i < n; i++)
-        hashes[i] = hash_of(keys[i].data, keys[i].len);
+    for (size_t at = 0, now; at < n; at += now) {
+        seen_key room[CHUNK];
+        uint8_t spelled[8 * CHUNK];
+        now = seen_min_size(CHUNK, n - at);
+        const seen_key *key = seen_keys_some(keys, at, now, room, spelled);
+        for (size_t i = 0; i < now; i++)
+            hashes[at + i] = hash_of(key[i].data, key[i].len);
+    }
     seen_sort64(hashes, spare, n);
     const size_t different = (size_t)seen_distinct64(hashes, n);
 
@@ -132,17 +141,19 @@ size_t seen_block_size(seen_block_form form, double bits_per_key, size_t n)
 }
 
 seen_status seen_block_build(seen_block_form form, double bits_per_key,
-                             const seen_key *keys, size_t n, void *buf,
-                             size_t cap, size_t *len)
+                             seen_keys keys, void *buf, size_t cap, size_t *len)
 {
-    const size_t size = seen_block_size(form, bits_per_key, n);
-    if (!len || (n && !keys) || (cap && !buf) || size == 0) return SEEN_INVALID;
-    if (n == 0) return *len = 0, SEEN_OK;
+    const size_t size = seen_block_size(form, bits_per_key, keys.n);
+    if (!len || (cap && !buf) || size == 0) return SEEN_INVALID;
+    seen_status status = seen_keys_check(keys);
+    if (status != SEEN_OK) return status;
+    if (keys.n == 0) return *len = 0, SEEN_OK;
+    if (seen_keys_are_hashes(keys)) return SEEN_UNSUPPORTED;
     if (form == SEEN_BLOCK_SORTED)
-        return build_ours(bits_per_key, keys, n, buf, cap, len);
+        return build_ours(bits_per_key, keys, buf, cap, len);
     *len = size;
     if (size > cap) return SEEN_SHORT;
-    seen_leveldb_block_build((uint32_t)bits_per_key, keys, n, buf);
+    seen_leveldb_block_build((uint32_t)bits_per_key, keys, buf);
     return SEEN_OK;
 }
 

@@ -7,8 +7,10 @@
  */
 #include "seen.h"
 
+#include "api/batch.h"
 #include "api/make.h"
 #include "base/alloc.h"
+#include "base/keys.h"
 #include "base/sort.h"
 #include "filter/filter.h"
 
@@ -78,19 +80,14 @@ static seen_status make_room(seen_builder *b, uint64_t n)
     return SEEN_OK;
 }
 
-seen_status seen_builder_add_many(seen_builder *b, const seen_key *keys,
-                                  size_t n)
+seen_status seen_builder_add_many(seen_builder *b, seen_keys keys)
 {
-    if (!b || (n && !keys)) return SEEN_INVALID;
-    seen_status status = make_room(b, b->n + n);
+    if (!b) return SEEN_INVALID;
+    seen_status status = seen_keys_fit(b->hasher, keys);
+    if (status == SEEN_OK) status = make_room(b, b->n + keys.n);
     if (status != SEEN_OK) return status;
-    seen_hash hashes[CHUNK];
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t now = seen_min_size(CHUNK, n - at);
-        seen_hash_many(b->hasher, keys + at, now, hashes);
-        for (size_t i = 0; i < now; i++)
-            b->hashes[b->n++] = hashes[i].lo;
-    }
+    if (keys.n) seen_keys_low(b->hasher, keys, b->hashes + b->n);
+    b->n += keys.n;
     return SEEN_OK;
 }
 
@@ -118,43 +115,43 @@ seen_status seen_builder_finish(seen_builder *b, seen_filter **f)
 /* ---- At once ------------------------------------------------------------ */
 
 /* Kinds that are built: through a builder. */
-static seen_status build(seen_filter **f, const seen_spec *spec,
-                         const seen_key *keys, size_t n)
+static seen_status build(seen_filter **f, const seen_spec *spec, seen_keys keys)
 {
     seen_builder *b;
     seen_status status = seen_builder_new(&b, spec);
     if (status != SEEN_OK) return status;
-    status = make_room(b, n);
-    if (status == SEEN_OK) status = seen_builder_add_many(b, keys, n);
+    status = make_room(b, keys.n);
+    if (status == SEEN_OK) status = seen_builder_add_many(b, keys);
     if (status == SEEN_OK) status = seen_builder_finish(b, f);
     seen_builder_free(b);
     return status;
 }
 
 /* Kinds that count: of a key that repeats, one is enough. */
-static seen_status visit_all(seen_filter *f, const seen_key *keys, size_t n)
+static seen_status visit_all(seen_filter *f, seen_keys keys)
 {
     bool before[CHUNK];
     seen_status status = SEEN_OK;
-    for (size_t at = 0; at < n && status == SEEN_OK; at += CHUNK)
-        status = seen_visit_many(f, keys + at, seen_min_size(CHUNK, n - at),
-                                 before, NULL);
+    for (size_t at = 0; at < keys.n && status == SEEN_OK; at += CHUNK)
+        status =
+            seen_visit_many(f, seen_keys_slice(keys, at, CHUNK), before, NULL);
     return status;
 }
 
-seen_status seen_build(seen_filter **f, const seen_spec *spec,
-                       const seen_key *keys, size_t n)
+seen_status seen_build(seen_filter **f, const seen_spec *spec, seen_keys keys)
 {
-    if (!f || !spec || (n && !keys)) return SEEN_INVALID;
-    const struct seen_filter_ops *ops = seen_kinds_find(spec->kind);
-    if (ops && ops->build) return build(f, spec, keys, n);
-    seen_spec sized = *spec;
-    sized.items = ops && ops->hash ? 0 : n ? n : 1;
-    seen_filter *made;
-    seen_status status = seen_make(&made, &sized, true);
+    if (!f || !spec) return SEEN_INVALID;
+    seen_status status = seen_keys_check(keys);
     if (status != SEEN_OK) return status;
-    status = made->ops->count ? visit_all(made, keys, n)
-                              : seen_add_many(made, keys, n, NULL);
+    const struct seen_filter_ops *ops = seen_kinds_find(spec->kind);
+    if (ops && ops->build) return build(f, spec, keys);
+    seen_spec sized = *spec;
+    sized.items = ops && ops->hash ? 0 : keys.n ? keys.n : 1;
+    seen_filter *made;
+    status = seen_make(&made, &sized, true);
+    if (status != SEEN_OK) return status;
+    status = made->ops->count ? visit_all(made, keys)
+                              : seen_add_many(made, keys, NULL);
     if (status != SEEN_OK) {
         seen_free(made);
         return status;

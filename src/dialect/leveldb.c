@@ -26,8 +26,8 @@
  */
 #include "dialect/leveldb.h"
 
+#include "base/keys.h"
 #include "dialect/dialect.h"
-
 #include "hash/leveldb.h"
 #include "plan/sizing.h"
 
@@ -196,16 +196,19 @@ SEEN_INLINE uint64_t remainder_of(uint32_t h, uint64_t bits)
     return bits <= UINT32_MAX ? h % (uint32_t)bits : h;
 }
 
-void seen_leveldb_block_build(uint32_t bits_per_key, const seen_key *keys,
-                              size_t n, uint8_t *to)
+void seen_leveldb_block_build(uint32_t bits_per_key, seen_keys keys,
+                              uint8_t *to)
 {
-    const size_t bytes = seen_leveldb_block_size(bits_per_key, n) - 1;
+    const size_t bytes = seen_leveldb_block_size(bits_per_key, keys.n) - 1;
     const uint32_t k = probes_for(bits_per_key);
     memset(to, 0, bytes);
     to[bytes] = (uint8_t)k;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < keys.n; i++) {
+        seen_key pair;
+        uint8_t room[8];
         struct seen_digest d;
-        digest(NULL, keys[i].data, keys[i].len, &d);
+        const seen_key *key = seen_keys_some(keys, i, 1, &pair, room);
+        digest(NULL, key->data, key->len, &d);
         uint32_t h = (uint32_t)d.h[0];
         for (uint32_t j = 0; j < k; j++, h += (uint32_t)d.h[1]) {
             uint64_t pos = remainder_of(h, 8 * (uint64_t)bytes);

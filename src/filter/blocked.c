@@ -24,7 +24,7 @@
  * twice their width.
  */
 #include "bits/bitmap.h"
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "filter/filter.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
@@ -86,7 +86,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     if (problem) return problem;
 
     uint32_t k = spec->hashes;
-    if (k && !seen_layout_takes(k))
+    if (k && !seen_line_layout_takes(k))
         return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
                "128";
     uint64_t lines = spec->bits / SEEN_LINE_BITS;
@@ -102,10 +102,10 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     /* 2. The layout, from whichever two are given. */
     struct seen_line_layout l;
     if (!spec->bits) {
-        if (!seen_layout_for(items, fpp, k, &l))
+        if (!seen_line_layout_for(items, fpp, k, &l))
             return "items at this fpp take more than 32 TiB";
     } else if (items) {
-        if (!seen_layout_within(items, lines, k, &l))
+        if (!seen_line_layout_within(items, lines, k, &l))
             return "bits is too few for this many hashes";
     } else {
         /* As many keys as the classic formula allows: the best shape for
@@ -115,9 +115,9 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         double n = seen_capacity_for((double)spec->bits, fpp, &any);
         if (!(n >= 1)) n = 1;
         if (!(n < 0x1p63)) n = 0x1p63;
-        if (!seen_layout_within((uint64_t)n, lines, k, &l))
+        if (!seen_line_layout_within((uint64_t)n, lines, k, &l))
             return "bits is too few for this many hashes";
-        items = seen_layout_capacity(&l, fpp);
+        items = seen_line_layout_capacity(&l, fpp);
         if (items == 0) return "bits is too few for even one key at this fpp";
     }
     plan->hashes = l.regions * l.per_line;
@@ -139,7 +139,7 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
 
 static bool blocked_plan_read(seen_plan *plan)
 {
-    if (!seen_layout_takes(plan->hashes) || plan->width != 0) return false;
+    if (!seen_line_layout_takes(plan->hashes) || plan->width != 0) return false;
     struct seen_line_layout l = layout_of(plan);
     if (plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits != l.count * l.regions * SEEN_LINE_BITS ||

@@ -28,7 +28,7 @@
 
 #include <math.h>
 
-/* Keys in flight. Each brings k lines, so fewer than in bits/block.h. */
+/* Keys in flight. Each brings k lines, so fewer than in bits/lines.h. */
 #define RING 8
 
 /* From here on the textbook's formula agrees with the exact probability to six

@@ -129,7 +129,7 @@ struct seen_filter_ops {
 
     /* Start loading what these hashes will touch. */
     void (*prefetch)(const seen_filter *f, const seen_hash *h, size_t n);
-    /* `ahead` more hashes lie behind the n; see bits/block.h. */
+    /* `ahead` more hashes lie behind the n; see bits/lines.h. */
     void (*maybe_many)(const seen_filter *f, const seen_hash *h, size_t n,
                        size_t ahead, bool *answers);
     /* The same at a later time; NULL: as maybe_many. */

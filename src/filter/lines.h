@@ -2,7 +2,7 @@
 #ifndef SEEN_FILTER_LINES_H
 #define SEEN_FILTER_LINES_H
 
-#include "bits/block.h"
+#include "bits/lines.h"
 
 /* The rate of the bits as they are, and how many are set. Concurrent adds may
  * be running. Each line is `apart` lines from the one before: 1, or what else

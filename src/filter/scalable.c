@@ -88,7 +88,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "bits/bitmap.h"
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "filter/filter.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
@@ -164,7 +164,7 @@ static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
 {
     double spare = seen_hash_fpp((double)MOST_ITEMS, plan->hash_bits);
     double fpp = (plan->fpp - spare) * share_of(i);
-    return seen_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
+    return seen_line_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
 
 static struct seen_line_layout layout_of(const seen_plan *plan)

@@ -77,7 +77,7 @@
  * Shtul, Baquero, Almeida: Time-limited Bloom Filter, 2023.
  */
 #include "base/bytes.h"
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "filter/filter.h"
 #include "filter/lines.h"
 #include "plan/sizing.h"
@@ -101,7 +101,7 @@ struct window {
     uint32_t living; /* how many: in slots newest, newest - 1, ... */
     uint32_t newest; /* slot of the newest generation */
     uint32_t used;   /* slots 0 .. used-1 have bits in them */
-    struct generation at[SEEN_MOST_SLOTS]; /* by slot */
+    struct generation at[SEEN_SLOTS_MAX]; /* by slot */
 };
 
 static struct window *self(seen_filter *f)
@@ -184,7 +184,7 @@ static uint64_t lines_of(const struct seen_line_layout *l)
  * save a tenth of the memory, not a twentieth as in a plain blocked filter. */
 static bool layout_for(uint64_t n, double fpp, struct seen_line_layout *l)
 {
-    return seen_layout_paying(n, fpp, SEEN_SAVES_TENTH, 1, l);
+    return seen_line_layout_paying(n, fpp, SEEN_SAVES_TENTH, 1, l);
 }
 
 static const char *window_plan(const seen_spec *spec, seen_plan *plan)
@@ -203,9 +203,9 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     plan->last = spec->last;
     plan->window_ms = spec->window_ms;
     plan->items = spec->last ? spec->last : spec->items;
-    if (plan->generations < 2 || plan->generations >= SEEN_MOST_SLOTS)
+    if (plan->generations < 2 || plan->generations >= SEEN_SLOTS_MAX)
         return "generations is 2 to 63";
-    if (slots_of(plan) > SEEN_MOST_SLOTS)
+    if (slots_of(plan) > SEEN_SLOTS_MAX)
         return "generations is 2 to 31 with both last and window_ms";
 
     /* 1. What hash and other generations leave of the rate for one. */
@@ -234,7 +234,7 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
 /* Generations, last and window_ms come with the state. */
 static bool window_plan_read(seen_plan *plan)
 {
-    if (!seen_layout_takes(plan->hashes) || plan->width != 0 ||
+    if (!seen_line_layout_takes(plan->hashes) || plan->width != 0 ||
         plan->items == 0 || plan->bits == 0 || plan->bits > SEEN_MAX_BITS ||
         plan->bits % SEEN_LINE_BITS)
         return false;
@@ -482,8 +482,8 @@ static bool complete(seen_filter *f, const uint8_t *from)
     plan->generations = seen_get_le32(from);
     plan->last = seen_get_le64(from + 8);
     plan->window_ms = seen_get_le64(from + 16);
-    if (plan->generations < 2 || plan->generations >= SEEN_MOST_SLOTS ||
-        slots_of(plan) > SEEN_MOST_SLOTS || (!plan->last && !plan->window_ms) ||
+    if (plan->generations < 2 || plan->generations >= SEEN_SLOTS_MAX ||
+        slots_of(plan) > SEEN_SLOTS_MAX || (!plan->last && !plan->window_ms) ||
         (plan->last && plan->last != plan->items))
         return false;
     struct seen_line_layout l = layout_of(plan);
@@ -580,7 +580,7 @@ static double survey(const struct window *w, uint32_t slot, uint64_t *bits_set)
 static void window_info(const seen_filter *f, seen_info *info)
 {
     const struct window *w = peek(f);
-    double fpp[SEEN_MOST_SLOTS];
+    double fpp[SEEN_SLOTS_MAX];
     info->bits = f->plan.bits;
     info->bits_set = 0;
     for (uint32_t i = 0; i < w->living; i++)

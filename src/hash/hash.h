@@ -10,6 +10,7 @@
 #include "seen.h"
 
 #include "base/base.h"
+#include "base/bytes.h"
 
 struct seen_hash_fn {
     const char *name;
@@ -20,7 +21,25 @@ struct seen_hash_fn {
     seen_hash (*one)(const uint8_t secret[16], const void *key, size_t len);
     void (*many)(const uint8_t secret[16], const seen_key *keys, size_t n,
                  seen_hash *out);
+    /* 64-bit integers in the machine's byte order, aligned or not; each is the
+     * key of its 8 bytes, lowest first. */
+    void (*integers)(const uint8_t secret[16], const void *integers, size_t n,
+                     seen_hash *out);
 };
+
+/* Integer i of such an array, as a number and as the bytes of its key. */
+SEEN_INLINE uint64_t seen_integer_at(const void *integers, size_t i)
+{
+    uint64_t x;
+    memcpy(&x, (const char *)integers + i * sizeof x, sizeof x);
+    return x;
+}
+
+SEEN_INLINE uint64_t seen_integer_key(const void *integers, size_t i)
+{
+    const uint64_t x = seen_integer_at(integers, i);
+    return SEEN_LITTLE_ENDIAN ? x : __builtin_bswap64(x);
+}
 
 #define HASH(constant) extern const struct seen_hash_fn constant;
 #include "hash/hashes.def"

@@ -144,8 +144,17 @@ static void portable_low(const uint8_t secret[16], const seen_key *keys,
     }
 }
 
-const struct seen_siphash13 seen_siphash13_portable = {portable_many,
-                                                       portable_low};
+static void portable_integers(const uint8_t secret[16], const void *integers,
+                              size_t n, seen_hash *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = seen_integer_key(integers, i);
+        out[i] = siphash(secret, (const uint8_t *)&key, 8, 1, 3);
+    }
+}
+
+const struct seen_siphash13 seen_siphash13_portable = {
+    portable_many, portable_low, portable_integers};
 
 static const struct seen_siphash13 *kernel(void)
 {
@@ -161,6 +170,12 @@ static void siphash13_many(const uint8_t secret[16], const seen_key *keys,
     kernel()->many(secret, keys, n, out);
 }
 
+static void siphash13_integers(const uint8_t secret[16], const void *integers,
+                               size_t n, seen_hash *out)
+{
+    kernel()->integers(secret, integers, n, out);
+}
+
 void seen_siphash13_low(const uint8_t secret[16], const seen_key *keys,
                         size_t n, uint64_t *out)
 {
@@ -171,4 +186,6 @@ const struct seen_hash_fn seen_hash_siphash13 = {.name = "siphash-1-3-128",
                                                  .bits = 128,
                                                  .keyed = true,
                                                  .one = siphash13_one,
-                                                 .many = siphash13_many};
+                                                 .many = siphash13_many,
+                                                 .integers =
+                                                     siphash13_integers};

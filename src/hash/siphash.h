@@ -23,6 +23,8 @@ struct seen_siphash13 {
                  seen_hash *out);
     void (*low)(const uint8_t secret[16], const seen_key *keys, size_t n,
                 uint64_t *out);
+    void (*integers)(const uint8_t secret[16], const void *integers, size_t n,
+                     seen_hash *out);
 };
 
 extern const struct seen_siphash13 seen_siphash13_portable,

@@ -69,14 +69,18 @@ AVX2 SEEN_INLINE struct lanes begin(const uint8_t secret[16])
         _mm256_set1_epi64x((long long)(k1 ^ 0x7465646279746573u))};
 }
 
-AVX2 SEEN_INLINE void absorb(struct lanes *s, uint64_t a, uint64_t b,
-                             uint64_t c, uint64_t d)
+AVX2 SEEN_INLINE void absorb_block(struct lanes *s, __m256i block)
 {
-    const __m256i block = _mm256_set_epi64x((long long)d, (long long)c,
-                                            (long long)b, (long long)a);
     s->v3 = _mm256_xor_si256(s->v3, block);
     rounds(s, 1);
     s->v0 = _mm256_xor_si256(s->v0, block);
+}
+
+AVX2 SEEN_INLINE void absorb(struct lanes *s, uint64_t a, uint64_t b,
+                             uint64_t c, uint64_t d)
+{
+    absorb_block(s, _mm256_set_epi64x((long long)d, (long long)c, (long long)b,
+                                      (long long)a));
 }
 
 AVX2 SEEN_INLINE __m256i squeeze(struct lanes *s)
@@ -111,6 +115,21 @@ SEEN_INLINE bool alike(const seen_key *keys, size_t left)
             (keys[3].len / 8 ^ blocks)) == 0;
 }
 
+/* Both halves of four hashes. */
+AVX2 SEEN_INLINE void finish_four(struct lanes *s, seen_hash *out)
+{
+    const __m256i lo = squeeze(s);
+    s->v1 = _mm256_xor_si256(s->v1, _mm256_set1_epi64x(0xdd));
+    const __m256i hi = squeeze(s);
+    /* lo and hi of keys 0 and 2, of 1 and 3 */
+    const __m256i even = _mm256_unpacklo_epi64(lo, hi),
+                  odd = _mm256_unpackhi_epi64(lo, hi);
+    _mm256_storeu_si256((__m256i *)out,
+                        _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256((__m256i *)(out + 2),
+                        _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
 AVX2 static void avx2_many(const uint8_t secret[16], const seen_key *keys,
                            size_t n, seen_hash *out)
 {
@@ -122,16 +141,7 @@ AVX2 static void avx2_many(const uint8_t secret[16], const seen_key *keys,
             continue;
         }
         struct lanes s = absorb_four(start, keys + i, keys[i].len / 8);
-        const __m256i lo = squeeze(&s);
-        s.v1 = _mm256_xor_si256(s.v1, _mm256_set1_epi64x(0xdd));
-        const __m256i hi = squeeze(&s);
-        /* lo and hi of keys 0 and 2, of 1 and 3 */
-        const __m256i even = _mm256_unpacklo_epi64(lo, hi),
-                      odd = _mm256_unpackhi_epi64(lo, hi);
-        _mm256_storeu_si256((__m256i *)(out + i),
-                            _mm256_permute2x128_si256(even, odd, 0x20));
-        _mm256_storeu_si256((__m256i *)(out + i + 2),
-                            _mm256_permute2x128_si256(even, odd, 0x31));
+        finish_four(&s, out + i);
         i += 4;
     }
 }
@@ -153,6 +163,28 @@ AVX2 static void avx2_low(const uint8_t secret[16], const seen_key *keys,
     }
 }
 
-const struct seen_siphash13 seen_siphash13_avx2 = {avx2_many, avx2_low};
+/* A key of 8 bytes is its block and one that says "8 bytes". */
+AVX2 static void avx2_integers(const uint8_t secret[16], const void *integers,
+                               size_t n, seen_hash *out)
+{
+    const struct lanes start = begin(secret);
+    const __m256i length = _mm256_set1_epi64x((long long)8 << 56);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        struct lanes s = start;
+        absorb_block(&s, _mm256_loadu_si256((
+                             const __m256i *)((const char *)integers + 8 * i)));
+        absorb_block(&s, length);
+        s.v2 = _mm256_xor_si256(s.v2, _mm256_set1_epi64x(0xee));
+        finish_four(&s, out + i);
+    }
+    for (; i < n; i++) {
+        const uint64_t key = seen_integer_at(integers, i);
+        out[i] = seen_hash_siphash13.one(secret, &key, 8);
+    }
+}
+
+const struct seen_siphash13 seen_siphash13_avx2 = {avx2_many, avx2_low,
+                                                   avx2_integers};
 
 #endif

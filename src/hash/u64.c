@@ -30,5 +30,17 @@ static void u64_many(const uint8_t secret[16], const seen_key *keys, size_t n,
         out[i] = number(keys[i].data, keys[i].len);
 }
 
-const struct seen_hash_fn seen_hash_u64 = {
-    .name = "u64", .bits = 64, .plain = true, .one = u64_one, .many = u64_many};
+static void u64_integers(const uint8_t secret[16], const void *integers,
+                         size_t n, seen_hash *out)
+{
+    (void)secret;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (seen_hash){seen_integer_at(integers, i), 0};
+}
+
+const struct seen_hash_fn seen_hash_u64 = {.name = "u64",
+                                           .bits = 64,
+                                           .plain = true,
+                                           .one = u64_one,
+                                           .many = u64_many,
+                                           .integers = u64_integers};

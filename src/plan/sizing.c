@@ -278,7 +278,7 @@ static bool shape_of(uint32_t hashes, struct seen_line_layout *l)
     return hashes > 0 && hashes % 8 == 0 && l->regions <= SEEN_MAX_REGIONS;
 }
 
-bool seen_layout_takes(uint32_t hashes)
+bool seen_line_layout_takes(uint32_t hashes)
 {
     struct seen_line_layout l;
     return shape_of(hashes, &l);
@@ -337,8 +337,8 @@ static struct seen_line_layout one_region(double n, double p, uint32_t least)
     return best;
 }
 
-bool seen_layout_paying(uint64_t n, double p, enum seen_saves saves,
-                        uint32_t least, struct seen_line_layout *out)
+bool seen_line_layout_paying(uint64_t n, double p, enum seen_saves saves,
+                             uint32_t least, struct seen_line_layout *out)
 {
     const double *below = pays[saves];
     uint32_t r = 1;
@@ -357,17 +357,18 @@ bool seen_layout_paying(uint64_t n, double p, enum seen_saves saves,
     return true;
 }
 
-bool seen_layout_for(uint64_t n, double p, uint32_t hashes,
-                     struct seen_line_layout *out)
+bool seen_line_layout_for(uint64_t n, double p, uint32_t hashes,
+                          struct seen_line_layout *out)
 {
-    if (!hashes) return seen_layout_paying(n, p, SEEN_SAVES_TWENTIETH, 1, out);
+    if (!hashes)
+        return seen_line_layout_paying(n, p, SEEN_SAVES_TWENTIETH, 1, out);
     struct seen_line_layout l = layout_of((double)n, p, hashes);
     if (l.count) *out = l;
     return l.count != 0;
 }
 
-bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
-                        struct seen_line_layout *out)
+bool seen_line_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
+                             struct seen_line_layout *out)
 {
     struct seen_line_layout best = {0};
     double best_fpp = 0;
@@ -391,7 +392,7 @@ bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
     return best.count != 0;
 }
 
-uint64_t seen_layout_capacity(const struct seen_line_layout *l, double p)
+uint64_t seen_line_layout_capacity(const struct seen_line_layout *l, double p)
 {
     if (layout_fpp(1, l) > p) return 0;
     uint64_t low = 1, high = 2;

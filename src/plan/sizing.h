@@ -53,24 +53,24 @@ double seen_fpp_lines(double n, double lines, uint32_t line_bits, uint32_t k,
                       bool grouped);
 
 /* Can lines hold keys of so many bits? 1, 2, 4, or a multiple of 8. */
-bool seen_layout_takes(uint32_t hashes);
+bool seen_line_layout_takes(uint32_t hashes);
 
 /* The same three for lines: smallest layout, best layout of given lines, and
  * most keys. Each is false if nothing fits; hashes 0 leaves k open. */
-bool seen_layout_for(uint64_t n, double p, uint32_t hashes,
-                     struct seen_line_layout *out);
-bool seen_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
-                        struct seen_line_layout *out);
+bool seen_line_layout_for(uint64_t n, double p, uint32_t hashes,
+                          struct seen_line_layout *out);
+bool seen_line_layout_within(uint64_t n, uint64_t lines, uint32_t hashes,
+                             struct seen_line_layout *out);
 
 /* Smallest layout where one more line of a key must save so much of them. The
  * lines never fall when p does. Keys set at least so many bits: 1, 2, 4 or 8.
- * seen_layout_for() with hashes 0 is this with a twentieth and 1. */
+ * seen_line_layout_for() with hashes 0 is this with a twentieth and 1. */
 enum seen_saves {
     SEEN_SAVES_TWENTIETH,
     SEEN_SAVES_TENTH
 };
-bool seen_layout_paying(uint64_t n, double p, enum seen_saves saves,
-                        uint32_t least, struct seen_line_layout *out);
-uint64_t seen_layout_capacity(const struct seen_line_layout *l, double p);
+bool seen_line_layout_paying(uint64_t n, double p, enum seen_saves saves,
+                             uint32_t least, struct seen_line_layout *out);
+uint64_t seen_line_layout_capacity(const struct seen_line_layout *l, double p);
 
 #endif

@@ -295,7 +295,7 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     memset(seen, 0, n * sizeof *seen);
     bool *again = n && repeats ? malloc(n * sizeof *again) : NULL;
     bool fits = !n || !repeats || (again && find_repeats(items, n, again));
-    if (f && fits) seen_maybe_many(f, items, n, seen);
+    if (f && fits) seen_maybe_many(f, seen_keys_of(items, n), seen);
     for (size_t i = 0; again && fits && i < n; i++)
         seen[i] |= again[i];
     free(again);

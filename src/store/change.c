@@ -103,8 +103,9 @@ static seen_status apply(seen_file *s, uint32_t type, const seen_hash *h,
         }
         return SEEN_OK;
     }
-    if (type == FRAME_ADD) return seen_add_many_hashed(s->filter, h, n, done);
-    return seen_visit_many_hashed(s->filter, h, n, answers, done);
+    if (type == FRAME_ADD)
+        return seen_add_many(s->filter, seen_keys_hashes(h, n), done);
+    return seen_visit_many(s->filter, seen_keys_hashes(h, n), answers, done);
 }
 
 /* ---- Replay --------------------------------------------------------------- */
@@ -343,7 +344,7 @@ static seen_status change_many(seen_file *s, uint32_t type,
     seen_status status = h && bytes ? SEEN_OK : SEEN_NOMEM;
     while (status == SEEN_OK && total < n) {
         size_t now = seen_min_size(most, n - total), part = 0;
-        seen_hash_many(s->filter, keys + total, now, h);
+        seen_hash_many(s->filter, seen_keys_of(keys + total, now), h);
         status = change(s, type, h, now, bytes,
                         answers ? answers + total : NULL, &part);
         total += part;
@@ -433,7 +434,7 @@ static void answer_elsewhere(seen_file *s, const seen_key *keys, size_t n,
 {
     bool still = s->mode == SEEN_READ && !s->filter->ops->advance;
     if (still)
-        seen_maybe_many(s->filter, keys, n, answers);
+        seen_maybe_many(s->filter, seen_keys_of(keys, n), answers);
     else
         memset(answers, true, n * sizeof *answers);
 }
@@ -446,6 +447,6 @@ void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
         return;
     }
     pthread_mutex_lock(&s->lock);
-    seen_maybe_many(s->filter, keys, n, answers);
+    seen_maybe_many(s->filter, seen_keys_of(keys, n), answers);
     pthread_mutex_unlock(&s->lock);
 }

@@ -153,8 +153,9 @@ static void add_batch(seen_filter *f, uint64_t first)
     bool visit = first / BATCH % 2;
     uint64_t blocks = memory.blocks, failed = memory.failed;
     seen_status status =
-        visit ? seen_visit_many(f, b.keys, BATCH, b.answers, &done)
-              : seen_add_many(f, b.keys, BATCH, &done);
+        visit
+            ? seen_visit_many(f, seen_keys_of(b.keys, BATCH), b.answers, &done)
+            : seen_add_many(f, seen_keys_of(b.keys, BATCH), &done);
     if (refused(status, blocks, failed)) {
         assert_true(done < BATCH);
         for (size_t i = 0; i < done; i++) {
@@ -169,8 +170,9 @@ static void add_batch(seen_filter *f, uint64_t first)
         }
         assert_true(seen_equal(f, before));
         size_t rest = 0;
-        assert_int_equal(seen_add_many(f, b.keys + done, BATCH - done, &rest),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_add_many(f, seen_keys_of(b.keys + done, BATCH - done), &rest),
+            SEEN_OK);
         assert_int_equal(done + rest, BATCH);
     } else {
         assert_int_equal(done, BATCH);

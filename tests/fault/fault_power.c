@@ -54,7 +54,7 @@ static uint64_t count_there(const seen_filter *f, uint64_t first, uint64_t n)
 {
     struct test_batch b = keys(first, n);
     uint64_t count = 0;
-    seen_maybe_many(f, b.keys, b.n, b.answers);
+    seen_maybe_many(f, seen_keys_of(b.keys, b.n), b.answers);
     for (size_t i = 0; i < b.n; i++)
         count += b.answers[i];
     test_batch_free(&b);
@@ -146,7 +146,8 @@ static void use_what_is_left(void)
     explain(seen_file_open(&s, FILE_NAME, &read, &outcome, &error), &error);
     assert_false(outcome.recovered);
     assert_as_acknowledged(seen_file_filter(s));
-    seen_maybe_many(seen_file_filter(s), b.keys, BATCH, b.answers);
+    seen_maybe_many(seen_file_filter(s), seen_keys_of(b.keys, BATCH),
+                    b.answers);
     for (size_t i = 0; i < BATCH; i++)
         assert_true(b.answers[i]);
     seen_file_close(s);

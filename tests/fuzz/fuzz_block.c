@@ -51,7 +51,8 @@ static void build(const uint8_t *data, size_t len)
     uint8_t *block = malloc(room);
     must(block != NULL);
     fuzz_memory_begin();
-    must(seen_block_build(form, bits, keys, n, block, room, &made) == SEEN_OK);
+    must(seen_block_build(form, bits, seen_keys_of(keys, n), block, room,
+                          &made) == SEEN_OK);
     fuzz_memory_within(len);
     must(made <= room);
     for (size_t i = 0; i < n; i++)

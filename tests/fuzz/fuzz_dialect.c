@@ -79,7 +79,7 @@ static void ask(const seen_filter *f, const seen_key keys[ASKED],
     seen_info info;
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
-    seen_maybe_many(f, keys, ASKED, answers);
+    seen_maybe_many(f, seen_keys_of(keys, ASKED), answers);
     for (size_t i = 0; i < ASKED; i++) {
         must(seen_maybe(f, keys[i].data, keys[i].len) == answers[i]);
         must((seen_count(f, keys[i].data, keys[i].len) > 0) == answers[i]);
@@ -135,7 +135,7 @@ static void change(seen_filter *f, const char *dialect, const seen_spec *spec,
     must_come_back(copy, dialect, spec, keys);
     seen_clear(copy);
     must_come_back(copy, dialect, spec, keys);
-    seen_add_many(copy, keys, ASKED, NULL);
+    seen_add_many(copy, seen_keys_of(keys, ASKED), NULL);
     must_come_back(copy, dialect, spec, keys);
     seen_free(copy);
 }

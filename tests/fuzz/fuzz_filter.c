@@ -59,7 +59,7 @@ static void question(const seen_filter *f, const seen_hash h[ASKED])
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     bool answers[ASKED];
-    seen_maybe_many_hashed(f, h, ASKED, answers);
+    seen_maybe_many(f, seen_keys_hashes(h, ASKED), answers);
     for (size_t i = 0; i < ASKED; i++) {
         must(seen_maybe_hashed(f, h[i]) == answers[i]);
         must((seen_count_hashed(f, h[i]) > 0) == answers[i]);
@@ -124,7 +124,7 @@ static void add_and_remove(seen_filter *f, const seen_hash h[ASKED])
     for (size_t i = 0; i < ASKED; i++)
         seen_remove_hashed(f, h[i]);
     size_t done;
-    seen_visit_many_hashed(f, h, ASKED, added, &done);
+    seen_visit_many(f, seen_keys_hashes(h, ASKED), added, &done);
     must(done <= ASKED);
     must_load(f);
 }

@@ -59,7 +59,8 @@ void test_add_members(seen_filter *f, uint64_t first, uint64_t n)
     while (n > 0) {
         size_t now = n < BATCH ? (size_t)n : BATCH, added = 0;
         test_batch_fill(&b, first, now);
-        assert_int_equal(seen_add_many(f, b.keys, now, &added), SEEN_OK);
+        assert_int_equal(seen_add_many(f, seen_keys_of(b.keys, now), &added),
+                         SEEN_OK);
         assert_int_equal(added, now);
         first += now;
         n -= now;
@@ -74,7 +75,7 @@ uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n)
     while (n > 0) {
         size_t now = n < BATCH ? (size_t)n : BATCH;
         test_batch_fill(&b, first, now);
-        seen_maybe_many(f, b.keys, now, b.answers);
+        seen_maybe_many(f, seen_keys_of(b.keys, now), b.answers);
         for (size_t i = 0; i < now; i++)
             count += b.answers[i];
         first += now;
@@ -212,9 +213,9 @@ seen_filter *test_filled(seen_spec spec, uint64_t first, size_t n)
     seen_filter *f = NULL;
     seen_status status = seen_new(&f, &spec);
     if (status == SEEN_OK)
-        status = seen_add_many(f, b.keys, n, NULL);
+        status = seen_add_many(f, seen_keys_of(b.keys, n), NULL);
     else if (status == SEEN_UNSUPPORTED)
-        status = seen_build(&f, &spec, b.keys, n);
+        status = seen_build(&f, &spec, seen_keys_of(b.keys, n));
     if (status != SEEN_OK)
         fail_msg("%s: %s", seen_kind_name(spec.kind), seen_strerror(status));
     test_batch_free(&b);

@@ -70,7 +70,7 @@ static double now_ns(void)
 static void ask(const seen_filter *f, size_t at, size_t end, bool in_batches)
 {
     if (in_batches) {
-        seen_maybe_many(f, keys + at, end - at, answers + at);
+        seen_maybe_many(f, seen_keys_of(keys + at, end - at), answers + at);
         return;
     }
     for (size_t i = at; i < end; i++)

@@ -76,7 +76,7 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
                 bytes[b] = (uint8_t)((first + i) >> (8 * b));
             keys[i] = (seen_key){bytes, 8};
         }
-        seen_maybe_many(f, keys, batch, answers);
+        seen_maybe_many(f, seen_keys_of(keys, batch), answers);
         for (int i = 0; i < batch; i++)
             sum = checksum(sum, answers[i]);
     }
@@ -143,7 +143,7 @@ static void digest_built(seen_kind kind, uint32_t places)
     }
     seen_filter *f;
     seen_spec spec = {.kind = kind, .fpp = 0.01, .hashes = places};
-    must(seen_build(&f, &spec, keys, items));
+    must(seen_build(&f, &spec, seen_keys_of(keys, items)));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 10 * items; i++)
         sum = checksum(sum, seen_maybe_u64(f, i));

@@ -228,15 +228,15 @@ static seen_filter *fill(seen_spec spec, size_t n)
     make_keys(spec.kind);
     if (spec.flags & SEEN_KEYED) spec.key = secret;
     const bool built = seen_kind_built(spec.kind);
-    seen_status status =
-        built ? seen_build(&f, &spec, keys, n) : seen_new(&f, &spec);
+    seen_status status = built ? seen_build(&f, &spec, seen_keys_of(keys, n))
+                               : seen_new(&f, &spec);
     if (status == SEEN_OK && spec.window_ms) /* twenty each 100 ms */
         for (size_t i = 0; i < n && status == SEEN_OK; i++) {
             seen_advance(f, i / 20 * 100);
             status = seen_add(f, keys[i].data, keys[i].len);
         }
     else if (status == SEEN_OK && !built)
-        status = seen_add_many(f, keys, n, NULL);
+        status = seen_add_many(f, seen_keys_of(keys, n), NULL);
     if (spec.window_ms == 1) seen_advance(f, UINT64_MAX);
     must(status == SEEN_OK, seen_strerror(status));
     return f;

@@ -64,17 +64,18 @@ static void *add_all(void *arg)
                         (size_t)(left < PIECE ? left : PIECE));
         uint64_t way = test_below(&r, 4);
         if (way == 0)
-            j->complaints += seen_add_many(j->f, b.keys, b.n, NULL) != 0;
-        if (way == 1)
             j->complaints +=
-                seen_visit_many(j->f, b.keys, b.n, b.answers, NULL) != 0;
+                seen_add_many(j->f, seen_keys_of(b.keys, b.n), NULL) != 0;
+        if (way == 1)
+            j->complaints += seen_visit_many(j->f, seen_keys_of(b.keys, b.n),
+                                             b.answers, NULL) != 0;
         for (size_t i = 0; way >= 2 && i < b.n; i++) {
             bool before;
             j->complaints +=
                 (way == 2 ? seen_add(j->f, b.keys[i].data, 8)
                           : seen_visit(j->f, b.keys[i].data, 8, &before)) != 0;
         }
-        seen_maybe_many(j->f, b.keys, b.n, b.answers);
+        seen_maybe_many(j->f, seen_keys_of(b.keys, b.n), b.answers);
         for (size_t i = 0; i < b.n; i++)
             j->complaints += !b.answers[i];
     }

@@ -78,21 +78,23 @@ static void add_visiting(seen_filter *f)
 static void add_batch(seen_filter *f)
 {
     size_t added;
-    if (seen_add_many(f, ring.keys, ring.n, &added) || added != ring.n)
+    if (seen_add_many(f, seen_keys_of(ring.keys, ring.n), &added) ||
+        added != ring.n)
         misses++;
 }
 
 static void add_visiting_batch(seen_filter *f)
 {
     static bool before[CHUNK];
-    if (seen_visit_many(f, ring.keys, ring.n, before, NULL)) misses++;
+    if (seen_visit_many(f, seen_keys_of(ring.keys, ring.n), before, NULL))
+        misses++;
 }
 
 static void add_hashed(seen_filter *f)
 {
     static seen_hash hashes[CHUNK];
-    seen_hash_many(f, ring.keys, ring.n, hashes);
-    if (seen_add_many_hashed(f, hashes, ring.n, NULL)) misses++;
+    seen_hash_many(f, seen_keys_of(ring.keys, ring.n), hashes);
+    if (seen_add_many(f, seen_keys_hashes(hashes, ring.n), NULL)) misses++;
 }
 
 static void (*const ways_to_add[])(seen_filter *f) = {
@@ -108,7 +110,7 @@ static void ask_batch(const seen_filter *f)
 {
     static bool answers[CHUNK];
     memset(answers, 0, sizeof answers);
-    seen_maybe_many(f, ring.keys, ring.n, answers);
+    seen_maybe_many(f, seen_keys_of(ring.keys, ring.n), answers);
     for (size_t i = 0; i < ring.n; i++)
         misses += !answers[i];
 }
@@ -260,7 +262,8 @@ static void build_range(seen_builder *b, struct test_rng *r, uint64_t first,
         if (piece > n - at) piece = n - at;
         fill_ring(first + at, (size_t)piece);
         for (uint64_t times = test_below(r, 4) ? 1 : 2; times > 0; times--)
-            if (seen_builder_add_many(b, ring.keys, ring.n)) misses++;
+            if (seen_builder_add_many(b, seen_keys_of(ring.keys, ring.n)))
+                misses++;
         at += piece;
     }
     operations += n;
@@ -300,7 +303,8 @@ static void one_built(struct test_rng *r, seen_kind kind, uint64_t n)
     if (n <= CHUNK) { /* all at once */
         seen_filter *f = NULL;
         fill_ring(first, (size_t)n);
-        assert_int_equal(seen_build(&f, &spec, ring.keys, ring.n), SEEN_OK);
+        assert_int_equal(seen_build(&f, &spec, seen_keys_of(ring.keys, ring.n)),
+                         SEEN_OK);
         ask_range(f, r, first, n);
         seen_free(f);
     }

@@ -43,7 +43,8 @@ static void add_shuffled(seen_filter *f, struct test_rng *r, size_t from,
             }
         }
         if (test_below(r, 2)) {
-            assert_int_equal(seen_add_many(f, keys, n, NULL), SEEN_OK);
+            assert_int_equal(seen_add_many(f, seen_keys_of(keys, n), NULL),
+                             SEEN_OK);
         } else {
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(seen_add(f, keys[i].data, 8), SEEN_OK);

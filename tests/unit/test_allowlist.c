@@ -584,9 +584,9 @@ static seen_filter *half_full(const seen_spec *spec)
     seen_filter *f = NULL;
     seen_status status = seen_new(&f, spec);
     if (status == SEEN_UNSUPPORTED)
-        status = seen_build(&f, spec, batch.keys, N / 2);
+        status = seen_build(&f, spec, seen_keys_of(batch.keys, N / 2));
     else if (status == SEEN_OK)
-        status = seen_add_many(f, batch.keys, N / 2, NULL);
+        status = seen_add_many(f, seen_keys_of(batch.keys, N / 2), NULL);
     assert_int_equal(status, SEEN_OK);
     return f;
 }
@@ -622,7 +622,7 @@ static seen_filter *copy_of(const seen_filter *f)
 static void assert_answers(const seen_filter *f, bool (*expected)(uint64_t))
 {
     memset(batch.answers, 2, sizeof batch.answers);
-    seen_maybe_many(f, batch.keys, N, batch.answers);
+    seen_maybe_many(f, seen_keys_of(batch.keys, N), batch.answers);
     for (uint64_t i = 0; i < N; i++) {
         bool answer = expected(i);
         assert_int_equal(seen_maybe_u64(f, i), answer);
@@ -690,8 +690,8 @@ static void check_answers(const seen_filter *original, const seen_spec *spec)
     seen_allowlist_clear(list);
     assert_answers(f, added_and_not_listed);
     static seen_hash hashes[N];
-    seen_hash_many(f, batch.keys, N, hashes);
-    seen_maybe_many_hashed(f, hashes, N, batch.answers);
+    seen_hash_many(f, seen_keys_of(batch.keys, N), hashes);
+    seen_maybe_many(f, seen_keys_hashes(hashes, N), batch.answers);
     for (uint64_t i = 0; i < N; i++) {
         assert_int_equal(batch.answers[i], added(i));
         assert_int_equal(seen_maybe_hashed(f, hashes[i]), added(i));
@@ -745,16 +745,18 @@ static void check_visits(const seen_filter *original, const seen_spec *spec)
                 n = 1 + test_below(&r, 700);
                 if (n > N - at) n = N - at;
                 size_t visited = 0;
-                assert_int_equal(seen_visit_many(many, batch.keys + at, n,
-                                                 batch.answers, &visited),
-                                 SEEN_OK);
+                assert_int_equal(
+                    seen_visit_many(many, seen_keys_of(batch.keys + at, n),
+                                    batch.answers, &visited),
+                    SEEN_OK);
                 assert_int_equal(visited, n);
                 for (size_t j = 0; j < n; j++)
                     assert_int_equal(
                         batch.answers[j],
                         is_listed(at + j) ? fixed : round || added(at + j));
             }
-        assert_int_equal(seen_add_many(many, batch.keys, 0, NULL), SEEN_OK);
+        assert_int_equal(seen_add_many(many, seen_keys_of(batch.keys, 0), NULL),
+                         SEEN_OK);
         assert_true(seen_equal(one, many));
 
         /* What was listed went into the filter like the rest. */
@@ -930,7 +932,8 @@ static void a_bitmap_with_a_list_of_anything(void **state)
     assert_false(before);
     size_t visited;
     memset(batch.answers, 2, sizeof batch.answers);
-    assert_int_equal(seen_visit_many(f, batch.keys, N, batch.answers, &visited),
+    assert_int_equal(seen_visit_many(f, seen_keys_of(batch.keys, N),
+                                     batch.answers, &visited),
                      SEEN_INVALID);
     assert_int_equal(visited, 100);
     for (uint64_t i = 0; i < 100; i++)

@@ -140,12 +140,13 @@ static void keys_that_are_no_integers_are_refused(void **state)
         assert_int_equal(seen_add(f, odd[i].data, odd[i].len), SEEN_INVALID);
         assert_int_equal(seen_visit(f, odd[i].data, odd[i].len, &told),
                          SEEN_INVALID);
-        assert_int_equal(seen_add_many(f, &odd[i], 1, &added), SEEN_INVALID);
+        assert_int_equal(seen_add_many(f, seen_keys_of(&odd[i], 1), &added),
+                         SEEN_INVALID);
         assert_int_equal(added, 0);
         assert_int_equal(seen_remove(f, odd[i].data, odd[i].len), SEEN_ABSENT);
         assert_false(seen_maybe(f, odd[i].data, odd[i].len));
         bool answer = true;
-        seen_maybe_many(f, &odd[i], 1, &answer);
+        seen_maybe_many(f, seen_keys_of(&odd[i], 1), &answer);
         assert_false(answer);
     }
     assert_int_equal(info_of(f).items, 2);
@@ -229,7 +230,7 @@ static void check_batches(uint64_t bound, uint64_t stream)
         static bool expected[3000];
         for (size_t j = 0; j < n; j++)
             expected[j] = seen_maybe(many, batch.keys[j].data, 8);
-        seen_maybe_many(many, batch.keys, n, batch.answers);
+        seen_maybe_many(many, seen_keys_of(batch.keys, n), batch.answers);
         assert_memory_equal(batch.answers, expected, n);
 
         for (size_t j = 0; j < n; j++)
@@ -237,9 +238,9 @@ static void check_batches(uint64_t bound, uint64_t stream)
                 seen_visit(single, batch.keys[j].data, 8, &expected[j]),
                 SEEN_OK);
         size_t visited = 99999;
-        assert_int_equal(
-            seen_visit_many(many, batch.keys, n, batch.answers, &visited),
-            SEEN_OK);
+        assert_int_equal(seen_visit_many(many, seen_keys_of(batch.keys, n),
+                                         batch.answers, &visited),
+                         SEEN_OK);
         assert_int_equal(visited, n);
         assert_memory_equal(batch.answers, expected, n);
         assert_true(seen_equal(single, many));
@@ -270,15 +271,15 @@ static void a_batch_stops_at_the_first_that_does_not_fit(void **state)
             seen_filter *f = new_bitmap(5000);
             memset(batch.answers, 2, n);
             seen_status status =
-                bad % 2
-                    ? seen_add_many(f, batch.keys, n, &done)
-                    : seen_visit_many(f, batch.keys, n, batch.answers, &done);
+                bad % 2 ? seen_add_many(f, seen_keys_of(batch.keys, n), &done)
+                        : seen_visit_many(f, seen_keys_of(batch.keys, n),
+                                          batch.answers, &done);
             assert_int_equal(status, SEEN_INVALID);
             assert_int_equal(done, bad);
             assert_int_equal(info_of(f).items, bad);
             for (size_t j = 0; j < n; j++)
                 assert_int_equal(seen_maybe_u64(f, j), j < bad);
-            seen_maybe_many(f, batch.keys, n, batch.answers);
+            seen_maybe_many(f, seen_keys_of(batch.keys, n), batch.answers);
             for (size_t j = 0; j < n; j++)
                 assert_int_equal(batch.answers[j], j < bad);
             seen_free(f);
@@ -293,17 +294,20 @@ static void a_bitmap_is_built_within_its_bound(void **state)
     put_number(1000, 999);
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_BITMAP, .bits = 1000, .items = 5};
-    assert_int_equal(seen_build(&f, &spec, batch.keys, 1001), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(batch.keys, 1001)),
+                     SEEN_OK);
     assert_int_equal(info_of(f).items, 1000);
     seen_free(f);
-    assert_int_equal(seen_build(&f, &spec, NULL, 0), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0)), SEEN_OK);
     assert_int_equal(info_of(f).items, 0);
     seen_free(f);
     f = NULL;
     spec.bits = 999;
-    assert_int_equal(seen_build(&f, &spec, batch.keys, 1001), SEEN_INVALID);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(batch.keys, 1001)),
+                     SEEN_INVALID);
     spec.bits = 0;
-    assert_int_equal(seen_build(&f, &spec, batch.keys, 1001), SEEN_INVALID);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(batch.keys, 1001)),
+                     SEEN_INVALID);
     assert_null(f);
 }
 

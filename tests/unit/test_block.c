@@ -18,8 +18,9 @@ static uint8_t *build(seen_block_form form, double bits, const seen_key *keys,
     assert_int_not_equal(size, 0);
     uint8_t *block = malloc(size);
     assert_non_null(block);
-    assert_int_equal(seen_block_build(form, bits, keys, n, block, size, len),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_block_build(form, bits, seen_keys_of(keys, n), block, size, len),
+        SEEN_OK);
     assert_true(*len <= size);
     uint8_t *exact = malloc(*len ? *len : 1);
     memcpy(exact, block, *len);
@@ -227,22 +228,27 @@ static void wrong_arguments_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         for (size_t f = 0; f < 2; f++) {
             assert_int_equal(seen_block_size(forms[f], bad[i], 1), 0);
-            assert_int_equal(
-                seen_block_build(forms[f], bad[i], &key, 1, buf, 64, &len),
-                SEEN_INVALID);
+            assert_int_equal(seen_block_build(forms[f], bad[i],
+                                              seen_keys_of(&key, 1), buf, 64,
+                                              &len),
+                             SEEN_INVALID);
         }
     assert_int_equal(seen_block_size((seen_block_form)7, 10, 1), 0);
     for (size_t f = 0; f < 2; f++) {
-        assert_int_equal(seen_block_build(forms[f], 10, NULL, 1, buf, 64, &len),
+        assert_int_equal(seen_block_build(forms[f], 10, seen_keys_of(NULL, 1),
+                                          buf, 64, &len),
                          SEEN_INVALID);
-        assert_int_equal(seen_block_build(forms[f], 10, &key, 1, buf, 64, NULL),
+        assert_int_equal(seen_block_build(forms[f], 10, seen_keys_of(&key, 1),
+                                          buf, 64, NULL),
                          SEEN_INVALID);
         assert_int_equal(buf[0], 7);
         assert_int_equal(len, 99);
-        assert_int_equal(seen_block_build(forms[f], 10, &key, 1, NULL, 0, &len),
+        assert_int_equal(seen_block_build(forms[f], 10, seen_keys_of(&key, 1),
+                                          NULL, 0, &len),
                          SEEN_SHORT);
         assert_int_equal(len, 9);
-        assert_int_equal(seen_block_build(forms[f], 10, NULL, 0, NULL, 0, &len),
+        assert_int_equal(seen_block_build(forms[f], 10, seen_keys_of(NULL, 0),
+                                          NULL, 0, &len),
                          SEEN_OK);
         assert_int_equal(len, 0);
         assert_false(seen_block_maybe(forms[f], NULL, 0, "k", 1));

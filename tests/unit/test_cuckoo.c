@@ -112,7 +112,7 @@ static void building_from_repeated_keys_keeps_one_of_each(void **state)
         keys[i] = (seen_key){i < 300 ? "again" : "and again", i < 300 ? 5 : 9};
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_CUCKOO, .fpp = 0.001};
-    assert_int_equal(seen_build(&f, &spec, keys, 600), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(keys, 600)), SEEN_OK);
     assert_int_equal(seen_count(f, "again", 5), 1);
     assert_int_equal(seen_count(f, "and again", 9), 1);
     seen_free(f);

@@ -115,7 +115,7 @@ static void must_answer_keys(const seen_filter *f, const struct test_vector *v)
 {
     bool *answers = calloc(v->keys.n, 1);
     assert_non_null(answers);
-    seen_maybe_many(f, v->keys.keys, v->keys.n, answers);
+    seen_maybe_many(f, seen_keys_of(v->keys.keys, v->keys.n), answers);
     for (size_t i = 0; i < v->keys.n; i++) {
         const seen_key *k = &v->keys.keys[i];
         if (!answers[i] || !seen_maybe(f, k->data, k->len))
@@ -129,7 +129,8 @@ static void must_answer(const seen_filter *f, const struct test_vector *v)
     must_answer_keys(f, v);
     bool *answers = calloc(v->strangers.n, 1);
     assert_non_null(answers);
-    seen_maybe_many(f, v->strangers.keys, v->strangers.n, answers);
+    seen_maybe_many(f, seen_keys_of(v->strangers.keys, v->strangers.n),
+                    answers);
     for (size_t i = 0; i < v->strangers.n; i++) {
         const seen_key *k = &v->strangers.keys[i];
         if (answers[i] != v->maybe[i] ||
@@ -209,7 +210,8 @@ static void add_all(seen_filter *f, struct test_vector *v)
 {
     const struct test_keys *k = v->built_from.n ? &v->built_from : &v->keys;
     size_t added;
-    assert_int_equal(seen_add_many(f, k->keys, k->n, &added), SEEN_OK);
+    assert_int_equal(seen_add_many(f, seen_keys_of(k->keys, k->n), &added),
+                     SEEN_OK);
     assert_int_equal(added, k->n);
     for (size_t i = 0; i < v->removed.n; i++)
         assert_int_equal(
@@ -354,7 +356,8 @@ static void built_at_once_it_is_the_same(void **state)
     seen_spec spec = made_with(&v);
     spec.items = 5; /* not read: there are as many as come */
     seen_filter *f = NULL;
-    assert_int_equal(seen_build(&f, &spec, v.keys.keys, v.keys.n), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(v.keys.keys, v.keys.n)),
+                     SEEN_OK);
     must_export(f, &v);
     seen_free(f);
     seen_builder *b = NULL;
@@ -375,7 +378,7 @@ static void check_listed(struct test_vector *v)
     bool answers[3], before;
     size_t at = v->keys.n > 2 ? v->keys.n / 2 - 1 : 0,
            n = v->keys.n > 2 ? 3 : 1;
-    seen_maybe_many(f, v->keys.keys + at, n, answers);
+    seen_maybe_many(f, seen_keys_of(v->keys.keys + at, n), answers);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(answers[i], at + i != v->keys.n / 2);
     assert_int_equal(seen_visit(f, key->data, key->len, &before), SEEN_OK);

@@ -132,7 +132,7 @@ static void check_hashed(seen_spec spec)
     struct test_batch b = test_batch_new(0, KEYS);
     seen_hash *many = calloc(KEYS, sizeof *many);
     assert_non_null(many);
-    seen_hash_many(plain, b.keys, KEYS, many);
+    seen_hash_many(plain, seen_keys_of(b.keys, KEYS), many);
     for (size_t i = 0; i < KEYS; i++) {
         seen_hash h = seen_hash_key(hashed, b.keys[i].data, b.keys[i].len);
         assert_true(h.lo == many[i].lo && h.hi == many[i].hi);
@@ -149,21 +149,24 @@ static void check_hashed(seen_spec spec)
 
     seen_clear(hashed);
     size_t added = 0;
-    assert_int_equal(seen_add_many_hashed(hashed, many, KEYS, &added), SEEN_OK);
+    assert_int_equal(
+        seen_add_many(hashed, seen_keys_hashes(many, KEYS), &added), SEEN_OK);
     assert_int_equal(added, KEYS);
     assert_true(seen_equal(plain, hashed));
     memset(b.answers, 0, KEYS);
-    seen_maybe_many_hashed(hashed, many, KEYS, b.answers);
+    seen_maybe_many(hashed, seen_keys_hashes(many, KEYS), b.answers);
     for (size_t i = 0; i < KEYS; i++)
         assert_true(b.answers[i]);
 
     seen_clear(hashed);
     assert_int_equal(
-        seen_visit_many_hashed(hashed, many, KEYS, b.answers, NULL), SEEN_OK);
+        seen_visit_many(hashed, seen_keys_hashes(many, KEYS), b.answers, NULL),
+        SEEN_OK);
     for (size_t i = 0; i < KEYS; i++)
         assert_false(b.answers[i]);
-    assert_int_equal(
-        seen_visit_many_hashed(hashed, many, KEYS, b.answers, &added), SEEN_OK);
+    assert_int_equal(seen_visit_many(hashed, seen_keys_hashes(many, KEYS),
+                                     b.answers, &added),
+                     SEEN_OK);
     assert_int_equal(added, KEYS);
     for (size_t i = 0; i < KEYS; i++)
         assert_true(b.answers[i]);
@@ -203,13 +206,14 @@ static void check_batches(seen_spec spec)
         assert_non_null(expected);
         for (size_t j = 0; j < n; j++)
             expected[j] = seen_maybe(batch, b.keys[j].data, b.keys[j].len);
-        seen_maybe_many(batch, b.keys, n, b.answers);
+        seen_maybe_many(batch, seen_keys_of(b.keys, n), b.answers);
         assert_memory_equal(b.answers, expected, n);
 
         for (size_t j = 0; j < n; j++)
             seen_visit(single, b.keys[j].data, b.keys[j].len, &expected[j]);
         size_t visited = 99999, added = 99999;
-        assert_int_equal(seen_visit_many(batch, b.keys, n, b.answers, &visited),
+        assert_int_equal(seen_visit_many(batch, seen_keys_of(b.keys, n),
+                                         b.answers, &visited),
                          SEEN_OK);
         assert_int_equal(visited, n);
         assert_memory_equal(b.answers, expected, n);
@@ -218,19 +222,23 @@ static void check_batches(seen_spec spec)
 
         free(expected);
         if (test_kind_counts(spec.kind)) continue;
-        assert_int_equal(seen_add_many(adds, b.keys, n, i % 2 ? &added : NULL),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_add_many(adds, seen_keys_of(b.keys, n), i % 2 ? &added : NULL),
+            SEEN_OK);
         assert_int_equal(added, i % 2 ? n : 99999);
         assert_true(seen_equal(single, adds));
     }
     /* Nothing at all, from nowhere. */
     size_t none = 7;
-    seen_maybe_many(batch, NULL, 0, NULL);
-    assert_int_equal(seen_add_many(batch, NULL, 0, &none), SEEN_OK);
+    seen_maybe_many(batch, seen_keys_of(NULL, 0), NULL);
+    assert_int_equal(seen_add_many(batch, seen_keys_of(NULL, 0), &none),
+                     SEEN_OK);
     assert_int_equal(none, 0);
-    assert_int_equal(seen_visit_many(batch, NULL, 0, NULL, NULL), SEEN_OK);
-    seen_maybe_many_hashed(batch, NULL, 0, NULL);
-    assert_int_equal(seen_add_many_hashed(batch, NULL, 0, NULL), SEEN_OK);
+    assert_int_equal(seen_visit_many(batch, seen_keys_of(NULL, 0), NULL, NULL),
+                     SEEN_OK);
+    seen_maybe_many(batch, seen_keys_hashes(NULL, 0), NULL);
+    assert_int_equal(seen_add_many(batch, seen_keys_hashes(NULL, 0), NULL),
+                     SEEN_OK);
     assert_true(seen_equal(single, batch));
     test_batch_free(&b);
     seen_free(single);

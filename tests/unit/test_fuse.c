@@ -22,7 +22,8 @@ static seen_filter *build(uint64_t n, double fpp, uint32_t places)
     struct test_batch b = test_batch_new(0, (size_t)n);
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = fpp, .hashes = places};
-    assert_int_equal(seen_build(&f, &spec, b.keys, (size_t)n), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, (size_t)n)),
+                     SEEN_OK);
     test_batch_free(&b);
     return f;
 }
@@ -55,7 +56,7 @@ static void of_nothing_everything_is_never(void **state)
     (void)state;
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01};
-    assert_int_equal(seen_build(&f, &spec, NULL, 0), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0)), SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 10000), 0);
     assert_true(info_of(f).fpp_now == 0);
     seen_free(f);
@@ -76,7 +77,7 @@ static void duplicates_count_once(void **state)
         b.keys[i] = b.keys[i % 1000];
     seen_filter *f = NULL, *once = build(1000, 0.001, 3);
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
-    assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)), SEEN_OK);
     assert_int_equal(info_of(f).items, 1000);
     assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
     assert_int_equal(info_of(once).items, 1000);
@@ -130,7 +131,8 @@ static void it_takes_no_more(void **state)
     seen_key key = {"x", 1};
     assert_int_equal(seen_add_str(f, "x"), SEEN_UNSUPPORTED);
     assert_int_equal(seen_visit(f, "x", 1, &before), SEEN_UNSUPPORTED);
-    assert_int_equal(seen_add_many(f, &key, 1, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_add_many(f, seen_keys_of(&key, 1), &done),
+                     SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     assert_int_equal(seen_remove(f, "x", 1), SEEN_UNSUPPORTED);
     assert_int_equal(seen_merge(f, copy, SEEN_UNION), SEEN_UNSUPPORTED);
@@ -154,7 +156,8 @@ static void other_kinds_are_built_too(void **state)
         seen_spec spec = {
             .kind = kind, .fpp = 0.01, .items = 1, .last = test_last(kind, n)};
         if (kind == SEEN_BITMAP) continue; /* not of these keys */
-        assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)),
+                         SEEN_OK);
         assert_int_equal(test_count_maybe(f, 0, n), n);
         assert_true(info_of(f).fpp_now <= 0.012);
         seen_free(f);
@@ -175,7 +178,7 @@ static void out_of_memory_leaves_nothing_behind(void **state)
         a.fail_at = nth;
         seen_filter *f = NULL;
         seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .allocator = &a.as};
-        seen_status status = seen_build(&f, &spec, b.keys, n);
+        seen_status status = seen_build(&f, &spec, seen_keys_of(b.keys, n));
         if (status == SEEN_OK) {
             assert_true(nth > 5); /* as many allocations were tried */
             seen_free(f);
@@ -308,15 +311,18 @@ static void a_stream_gives_what_an_array_gives(void **state)
         struct test_batch b = test_batch_new(0, n ? n : 1);
         seen_filter *whole = NULL, *streamed = NULL;
         seen_builder *builder = NULL;
-        assert_int_equal(seen_build(&whole, &spec, b.keys, n), SEEN_OK);
+        assert_int_equal(seen_build(&whole, &spec, seen_keys_of(b.keys, n)),
+                         SEEN_OK);
         assert_int_equal(seen_builder_new(&builder, &spec), SEEN_OK);
         /* In pieces, and every third key twice: sized for different keys. */
         for (size_t at = 0; at < n; at += 777) {
             size_t now = n - at < 777 ? n - at : 777;
-            assert_int_equal(seen_builder_add_many(builder, b.keys + at, now),
-                             SEEN_OK);
             assert_int_equal(
-                seen_builder_add_many(builder, b.keys + at, now / 3), SEEN_OK);
+                seen_builder_add_many(builder, seen_keys_of(b.keys + at, now)),
+                SEEN_OK);
+            assert_int_equal(seen_builder_add_many(
+                                 builder, seen_keys_of(b.keys + at, now / 3)),
+                             SEEN_OK);
         }
         assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
         assert_true(seen_equal(whole, streamed));
@@ -324,8 +330,9 @@ static void a_stream_gives_what_an_array_gives(void **state)
 
         /* More keys, a larger filter. */
         struct test_batch more = test_batch_new(n, 1000);
-        assert_int_equal(seen_builder_add_many(builder, more.keys, 1000),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_builder_add_many(builder, seen_keys_of(more.keys, 1000)),
+            SEEN_OK);
         assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
         assert_int_equal(test_count_maybe(streamed, 0, n + 1000), n + 1000);
         seen_free(streamed);
@@ -371,7 +378,8 @@ static void a_builder_fails_cleanly_without_memory(void **state)
         seen_status status = seen_builder_new(&b, &spec);
         memset(secret, 0, 16);
         if (status == SEEN_OK)
-            status = seen_builder_add_many(b, batch.keys, batch.n);
+            status =
+                seen_builder_add_many(b, seen_keys_of(batch.keys, batch.n));
         if (status == SEEN_OK) status = seen_builder_finish(b, &f);
         if (status == SEEN_OK)
             assert_int_equal(test_count_maybe(f, 0, batch.n), batch.n);

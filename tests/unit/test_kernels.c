@@ -4,7 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 
-#include "bits/block.h"
+#include "bits/lines.h"
 
 #include "helpers/harness.h"
 
@@ -205,7 +205,7 @@ static void check_runs(const struct seen_kernel *k, struct test_rng *r,
                        uint32_t slots, uint32_t log_w, uint32_t regions,
                        bool wide, bool ring)
 {
-    static _Alignas(64) uint64_t apart[SEEN_MOST_SLOTS][MAX_WORDS];
+    static _Alignas(64) uint64_t apart[SEEN_SLOTS_MAX][MAX_WORDS];
     const struct seen_kernel *ref = &seen_kernel_portable;
     const uint64_t count = MAX_COUNT / slots;
     open_pair(log_w, regions, count * slots, wide, ring);

@@ -189,7 +189,7 @@ static void assert_same_answers(const seen_filter *a, const seen_filter *b)
     for (size_t i = 0; i < 2; i++) {
         struct test_batch keys = test_batch_for(info.kind, firsts[i], ASKED);
         bool many[ASKED];
-        seen_maybe_many(b, keys.keys, ASKED, many);
+        seen_maybe_many(b, seen_keys_of(keys.keys, ASKED), many);
         for (size_t j = 0; j < ASKED; j++) {
             const void *key = keys.keys[j].data;
             bool expected = seen_maybe(a, key, 8);
@@ -433,18 +433,20 @@ static void refuse_many(seen_filter *v, seen_kind kind)
     seen_hash h[3];
     bool before[3];
     size_t done = 77;
-    seen_hash_many(v, b.keys, 3, h);
-    assert_int_equal(seen_add_many(v, b.keys, 3, &done), SEEN_UNSUPPORTED);
-    assert_int_equal(done, 0);
-    done = 77;
-    assert_int_equal(seen_visit_many(v, b.keys, 3, before, &done),
+    seen_hash_many(v, seen_keys_of(b.keys, 3), h);
+    assert_int_equal(seen_add_many(v, seen_keys_of(b.keys, 3), &done),
                      SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     done = 77;
-    assert_int_equal(seen_add_many_hashed(v, h, 3, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_visit_many(v, seen_keys_of(b.keys, 3), before, &done),
+                     SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     done = 77;
-    assert_int_equal(seen_visit_many_hashed(v, h, 3, before, &done),
+    assert_int_equal(seen_add_many(v, seen_keys_hashes(h, 3), &done),
+                     SEEN_UNSUPPORTED);
+    assert_int_equal(done, 0);
+    done = 77;
+    assert_int_equal(seen_visit_many(v, seen_keys_hashes(h, 3), before, &done),
                      SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     test_batch_free(&b);
@@ -608,7 +610,7 @@ static void use(seen_filter *f)
     bool answers[8];
     for (uint64_t i = 0; i < 8; i++)
         h[i] = (seen_hash){test_mix(i) >> 8 * i, test_mix(i + 100)};
-    seen_maybe_many_hashed(f, h, 8, answers);
+    seen_maybe_many(f, seen_keys_hashes(h, 8), answers);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(seen_maybe_hashed(f, h[i]), answers[i]);
         assert_int_equal(seen_count_hashed(f, h[i]) > 0, answers[i]);

@@ -1,7 +1,7 @@
 /* test_probe.c - how a hash becomes words, positions and lines. */
 #include "probe/native.h"
 
-#include "bits/block.h"
+#include "bits/lines.h"
 #include "hash/hash.h"
 #include "helpers/binomial.h"
 

@@ -214,15 +214,16 @@ static void a_batch_is_as_many_single_calls_also_where_it_grows(void **state)
             bool expected[n];
             for (size_t i = 0; i < b.n; i++)
                 expected[i] = seen_maybe(batch, b.keys[i].data, 8);
-            seen_maybe_many(batch, b.keys, b.n, b.answers);
+            seen_maybe_many(batch, seen_keys_of(b.keys, b.n), b.answers);
             assert_memory_equal(b.answers, expected, b.n);
             for (size_t i = 0; i < b.n; i++)
                 assert_int_equal(
                     seen_visit(single, b.keys[i].data, 8, &expected[i]),
                     SEEN_OK);
             size_t done = 0;
-            assert_int_equal(
-                seen_visit_many(batch, b.keys, b.n, b.answers, &done), SEEN_OK);
+            assert_int_equal(seen_visit_many(batch, seen_keys_of(b.keys, b.n),
+                                             b.answers, &done),
+                             SEEN_OK);
             assert_int_equal(done, b.n);
             assert_memory_equal(b.answers, expected, b.n);
             assert_true(seen_equal(single, batch));
@@ -242,7 +243,7 @@ static void large_batches_answer_like_single_calls(void **state)
         seen_filter *f = test_filter(spec_of(5000, rates[r]));
         test_add_members(f, 0, 700000);
         struct test_batch b = test_batch_new(699000, 9000);
-        seen_maybe_many(f, b.keys, b.n, b.answers);
+        seen_maybe_many(f, seen_keys_of(b.keys, b.n), b.answers);
         for (size_t i = 0; i < b.n; i++)
             assert_int_equal(b.answers[i], seen_maybe(f, b.keys[i].data, 8));
         assert_int_equal(test_count_maybe(f, 0, 700000), 700000);
@@ -285,8 +286,9 @@ static void at_its_limit_it_is_full_and_as_it_was(void **state)
     seen_filter *f = test_filter(spec);
     struct test_batch b = test_batch_new(0, 9000);
     size_t done = 0;
-    assert_int_equal(seen_visit_many(f, b.keys, 9000, b.answers, &done),
-                     SEEN_FULL);
+    assert_int_equal(
+        seen_visit_many(f, seen_keys_of(b.keys, 9000), b.answers, &done),
+        SEEN_FULL);
     assert_true(done >= 2000 && done < 9000);
     assert_true(info_of(f).bytes <= spec.limit);
     for (size_t i = 0; i < done; i++)
@@ -300,7 +302,8 @@ static void at_its_limit_it_is_full_and_as_it_was(void **state)
     assert_int_equal(seen_reserve(f, 100000), SEEN_FULL);
     assert_same(f, before);
     /* What it has, it still takes. */
-    assert_int_equal(seen_add_many(f, b.keys, done, &done), SEEN_OK);
+    assert_int_equal(seen_add_many(f, seen_keys_of(b.keys, done), &done),
+                     SEEN_OK);
     assert_same(f, before);
     seen_free(f);
     seen_free(before);
@@ -320,15 +323,17 @@ static void without_memory_for_a_layer_nothing_changes(void **state)
     seen_filter *before = NULL;
     size_t done = 0;
     test_alloc_arm(&a, 1, true);
-    assert_int_equal(seen_visit_many(f, b.keys, 500, b.answers, &done),
-                     SEEN_NOMEM);
+    assert_int_equal(
+        seen_visit_many(f, seen_keys_of(b.keys, 500), b.answers, &done),
+        SEEN_NOMEM);
     assert_between((double)done, 100, 103);
     before = copy_of(f);
     assert_int_equal(seen_add(f, b.keys[done].data, 8), SEEN_NOMEM);
     assert_int_equal(seen_reserve(f, 10000), SEEN_NOMEM);
     assert_same(f, before);
     test_alloc_arm(&a, 0, false);
-    assert_int_equal(seen_add_many(f, b.keys, 500, &done), SEEN_OK);
+    assert_int_equal(seen_add_many(f, seen_keys_of(b.keys, 500), &done),
+                     SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 2000), 2000);
     seen_free(f);
     assert_int_equal(a.blocks, 0);

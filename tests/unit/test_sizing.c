@@ -276,7 +276,7 @@ static uint64_t lines_of_larger_rates(uint64_t n, double p)
     uint64_t most = 0;
     for (double larger = p; larger < 0.5; larger *= 1.01) {
         struct seen_line_layout l;
-        assert_true(seen_layout_for(n, larger, 0, &l));
+        assert_true(seen_line_layout_for(n, larger, 0, &l));
         if (l.regions * l.count > most && larger > p)
             most = l.regions * l.count;
     }
@@ -291,7 +291,7 @@ static void layout_keeps_the_promise_and_wastes_no_line(void **state)
             double p = promises[i];
             uint64_t n = amounts[j];
             struct seen_line_layout l;
-            assert_true(seen_layout_for(n, p, 0, &l));
+            assert_true(seen_line_layout_for(n, p, 0, &l));
             assert_true(l.regions >= 1 && l.regions <= SEEN_MAX_REGIONS);
             double fpp =
                 seen_fpp_blocked(n, l.count * l.regions, l.regions, l.per_line);
@@ -309,7 +309,7 @@ static void layout_keeps_the_promise_and_wastes_no_line(void **state)
 static double lines_with(uint64_t n, double p, uint32_t hashes)
 {
     struct seen_line_layout l;
-    if (!seen_layout_for(n, p, hashes, &l)) return 0;
+    if (!seen_line_layout_for(n, p, hashes, &l)) return 0;
     return (double)(l.count * l.regions);
 }
 
@@ -337,7 +337,8 @@ static void regions_pay_and_no_further_one_would(void **state)
         for (double e = 0.31; e < 15; e += 0.01) {
             struct seen_line_layout l;
             const double p = pow(10, -e), worth = saves[s];
-            assert_true(seen_layout_paying(n, p, (enum seen_saves)s, 1, &l));
+            assert_true(
+                seen_line_layout_paying(n, p, (enum seen_saves)s, 1, &l));
             const uint32_t r = l.regions;
             const double fewer = lines_with(n, p, 8 * (r - 1));
             const double these =
@@ -360,14 +361,15 @@ static void layout_for_given_hashes_keeps_the_promise_too(void **state)
     for (size_t h = 0; h < sizeof hashes / sizeof *hashes; h++)
         for (size_t i = 0; i < PROMISES; i++) {
             struct seen_line_layout l;
-            if (!seen_layout_for(10000, promises[i], hashes[h], &l)) continue;
+            if (!seen_line_layout_for(10000, promises[i], hashes[h], &l))
+                continue;
             assert_int_equal(l.regions * l.per_line, hashes[h]);
             assert_true(seen_fpp_blocked(10000, l.count * l.regions, l.regions,
                                          l.per_line) <= promises[i]);
         }
     struct seen_line_layout l;
-    assert_false(seen_layout_for(10000, 0.01, 3, &l));
-    assert_false(seen_layout_for(10000, 0.01, 136, &l));
+    assert_false(seen_line_layout_for(10000, 0.01, 3, &l));
+    assert_false(seen_line_layout_for(10000, 0.01, 136, &l));
 }
 
 static void layout_costs_what_the_documents_say(void **state)
@@ -379,7 +381,7 @@ static void layout_costs_what_the_documents_say(void **state)
                 {1e-4, 20.6}, {1e-5, 25.8}, {1e-6, 32}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct seen_line_layout l;
-        assert_true(seen_layout_for(1000000, rows[i].fpp, 0, &l));
+        assert_true(seen_line_layout_for(1000000, rows[i].fpp, 0, &l));
         double bits = (double)(l.count * l.regions) * 512 / 1e6;
         assert_between(bits, -log2(rows[i].fpp) * 1.44, rows[i].most);
     }
@@ -392,10 +394,10 @@ static void capacity_of_a_layout_is_the_last_that_keeps_the_rate(void **state)
         for (size_t i = 0; i < PROMISES; i++) {
             struct seen_line_layout l;
             uint64_t guess = lines * 512 / 10 + 1;
-            assert_true(seen_layout_within(guess, lines, 0, &l));
+            assert_true(seen_line_layout_within(guess, lines, 0, &l));
             uint64_t all = l.count * l.regions;
             assert_true(all <= lines);
-            uint64_t n = seen_layout_capacity(&l, promises[i]);
+            uint64_t n = seen_line_layout_capacity(&l, promises[i]);
             assert_true(n == 0 || seen_fpp_blocked(n, all, l.regions,
                                                    l.per_line) <= promises[i]);
             assert_true(seen_fpp_blocked(n + 1, all, l.regions, l.per_line) >

@@ -14,7 +14,8 @@ static seen_filter *build(uint64_t n, seen_spec spec)
     struct test_batch b = test_batch_new(0, n ? (size_t)n : 1);
     seen_filter *f = NULL;
     spec.kind = SEEN_SORTED;
-    assert_int_equal(seen_build(&f, &spec, b.keys, (size_t)n), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, (size_t)n)),
+                     SEEN_OK);
     test_batch_free(&b);
     return f;
 }
@@ -115,7 +116,8 @@ static void the_plan_is_the_mean_of_many_filters(void **state)
     for (uint64_t i = 0; i < filters; i++) {
         struct test_batch b = test_batch_new(i * n, n);
         seen_filter *f = NULL;
-        assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)),
+                         SEEN_OK);
         wrong += test_count_maybe(f, TEST_STRANGERS + i * asked, asked);
         seen_free(f);
         test_batch_free(&b);
@@ -199,7 +201,7 @@ static void duplicates_count_once(void **state)
         b.keys[i] = b.keys[i % 100];
     seen_spec spec = {.kind = SEEN_SORTED, .fpp = 0.001};
     seen_filter *f = NULL, *once = build(100, spec);
-    assert_int_equal(seen_build(&f, &spec, b.keys, n), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)), SEEN_OK);
     assert_int_equal(info_of(f).items, 100);
     assert_true(seen_equal(f, once));
     seen_free(f);
@@ -217,7 +219,8 @@ static void it_takes_no_more(void **state)
     seen_key key = {"x", 1};
     assert_int_equal(seen_add_str(f, "x"), SEEN_UNSUPPORTED);
     assert_int_equal(seen_visit(f, "x", 1, &before), SEEN_UNSUPPORTED);
-    assert_int_equal(seen_add_many(f, &key, 1, &done), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_add_many(f, seen_keys_of(&key, 1), &done),
+                     SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     assert_int_equal(seen_remove(f, "x", 1), SEEN_UNSUPPORTED);
     assert_int_equal(seen_merge(f, copy, SEEN_UNION), SEEN_UNSUPPORTED);
@@ -279,7 +282,7 @@ static void out_of_memory_leaves_nothing_behind(void **state)
         a.fail_at = nth;
         seen_filter *f = NULL;
         seen_spec spec = {.kind = SEEN_SORTED, .fpp = 0.01, .allocator = &a.as};
-        seen_status status = seen_build(&f, &spec, b.keys, b.n);
+        seen_status status = seen_build(&f, &spec, seen_keys_of(b.keys, b.n));
         done = status == SEEN_OK;
         if (done) {
             assert_true(nth > 4);

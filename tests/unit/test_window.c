@@ -298,15 +298,16 @@ static void batch(struct world *w)
         bytes[i] = test_key(number[i]);
         keys[i] = (seen_key){&bytes[i], 8};
     }
-    seen_maybe_many(w->f, keys, n, answers);
+    seen_maybe_many(w->f, seen_keys_of(keys, n), answers);
     for (size_t i = 0; i < n; i++)
         check_answer(w, number[i], answers[i]);
 
     bool told = test_below(&w->r, 2);
     size_t done = 0;
-    assert_int_equal(told ? seen_visit_many(w->f, keys, n, answers, &done)
-                          : seen_add_many(w->f, keys, n, &done),
-                     SEEN_OK);
+    assert_int_equal(
+        told ? seen_visit_many(w->f, seen_keys_of(keys, n), answers, &done)
+             : seen_add_many(w->f, seen_keys_of(keys, n), &done),
+        SEEN_OK);
     assert_int_equal(done, n);
     for (size_t i = 0; i < n; i++) {
         bool before = false;
@@ -630,8 +631,8 @@ static void asking_at_a_time_is_advancing_a_copy(void **state)
         assert_int_equal(seen_copy(&then, f, NULL), SEEN_OK);
         assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
         seen_advance(then, now);
-        seen_maybe_many_hashed(then, h, 100, advanced);
-        seen_maybe_many_hashed_at(f, now, h, 100, asked);
+        seen_maybe_many(then, seen_keys_hashes(h, 100), advanced);
+        seen_maybe_many_at(f, now, seen_keys_hashes(h, 100), asked);
         assert_memory_equal(asked, advanced, sizeof asked);
         assert_same_bytes(f, before);
         seen_free(then);

@@ -1,11 +1,11 @@
 /*
- * block_dispatch.c - which kernel runs, decided once.
+ * lines_dispatch.c - which kernel runs, decided once.
  *
  * The table goes from best to plainest; the first that can run here is taken,
  * unless SEEN_CPU=portable|avx2|neon names another that can. Two threads that
  * decide at the same moment decide alike, so a relaxed store is enough.
  */
-#include "bits/block.h"
+#include "bits/lines.h"
 
 #include "base/cpu.h"
 

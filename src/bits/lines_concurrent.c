@@ -1,5 +1,5 @@
 /*
- * block_concurrent.c - lines that many threads change at once, without locks.
+ * lines_concurrent.c - lines that many threads change at once, without locks.
  *
  * Bits are only ever set, so an atomic OR per word is all that is needed: no
  * order between words matters, since a reader that misses a bit of an add still
@@ -8,7 +8,7 @@
  * the line stay shared between caches when nothing changes. Runs are not for
  * sharing: theirs are the portable functions.
  */
-#include "bits/block.h"
+#include "bits/lines.h"
 
 static bool always(void)
 {
@@ -38,6 +38,11 @@ SEEN_INLINE bool atomic_visit(uint64_t *line, uint32_t x, uint32_t log_w)
     return before;
 }
 
-#define NO_TARGET
-SEEN_DEFINE_KERNEL(concurrent, always, NO_TARGET, atomic_maybe, atomic_visit,
-                   seen_run_maybe);
+#define KERNEL seen_kernel_concurrent
+#define NAME   "concurrent"
+#define USABLE always
+#define TARGET
+#define TEST     atomic_maybe
+#define CHANGE   atomic_visit
+#define RUN_TEST seen_run_maybe
+#include "bits/lines_kernel.h"

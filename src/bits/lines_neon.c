@@ -1,9 +1,9 @@
 /*
- * block_neon.c - the same eight bits on arm64, where NEON is always there.
+ * lines_neon.c - the same eight bits on arm64, where NEON is always there.
  * Two registers of four products, four registers of two masks; see
- * block_avx2.c for the picture.
+ * lines_avx2.c for the picture.
  */
-#include "bits/block.h"
+#include "bits/lines.h"
 
 #if defined(__aarch64__)
 
@@ -78,9 +78,14 @@ SEEN_INLINE bool neon_line_visit(uint64_t *line, uint32_t x, uint32_t log_w)
     return is_zero(missing);
 }
 
-#define NO_TARGET
-SEEN_DEFINE_KERNEL(neon, always, NO_TARGET, neon_line_maybe, neon_line_visit,
-                   neon_run_maybe);
+#define KERNEL seen_kernel_neon
+#define NAME   "neon"
+#define USABLE always
+#define TARGET
+#define TEST     neon_line_maybe
+#define CHANGE   neon_line_visit
+#define RUN_TEST neon_run_maybe
+#include "bits/lines_kernel.h"
 
 #else
 typedef int seen_no_neon; /* ISO C wants something in every file */

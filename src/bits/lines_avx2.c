@@ -1,5 +1,5 @@
 /*
- * block_avx2.c - eight bits of a line at once on x86-64 since 2013.
+ * lines_avx2.c - eight bits of a line at once on x86-64 since 2013.
  *
  *     x       x       ...  x       x          broadcast
  *   * odd[0]  odd[4]  ...  odd[3]  odd[7]     32-bit products, side by side
@@ -10,7 +10,7 @@
  * of the mask", an add is "line |= mask". Filters rougher than 2 % set fewer
  * bits per line; those take the portable path, which has little to do then.
  */
-#include "bits/block.h"
+#include "bits/lines.h"
 
 #if defined(__x86_64__)
 
@@ -84,8 +84,14 @@ AVX2 SEEN_INLINE uint64_t avx2_run_maybe(const uint64_t *run, uint32_t n,
     return found;
 }
 
-SEEN_DEFINE_KERNEL(avx2, seen_cpu_has_avx2, AVX2, avx2_line_maybe,
-                   avx2_line_visit, avx2_run_maybe);
+#define KERNEL   seen_kernel_avx2
+#define NAME     "avx2"
+#define USABLE   seen_cpu_has_avx2
+#define TARGET   AVX2
+#define TEST     avx2_line_maybe
+#define CHANGE   avx2_line_visit
+#define RUN_TEST avx2_run_maybe
+#include "bits/lines_kernel.h"
 
 #else
 typedef int seen_no_avx2; /* ISO C wants something in every file */
