@@ -20,11 +20,13 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/alloc.h"
+#include "base/keys.h"
 #include "plan/sizing.h"
 #include "store/file.h"
 #include "store/image.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define FRAME_KEYS    65536                /* hashes in one frame, at most */
@@ -71,19 +73,19 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
  * before it is changed for the first time. What a dead writer has left may be
  * ahead of its checksums: `replaying`, nobody can tell.
  */
-static seen_status touch_pages(seen_file *s, const seen_hash *h, size_t n,
-                               bool replaying)
+static seen_status touch_pages(seen_file *file, const seen_hash *h, size_t n,
+                               bool replaying, seen_error *error)
 {
     uint64_t at[SEEN_MOST_TOUCHED];
-    if (!s->dirty || s->filter->ops->touches == NULL) return SEEN_OK;
+    if (!file->dirty || file->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
-        uint32_t touched = s->filter->ops->touches(s->filter, h[i], at);
+        uint32_t touched = file->filter->ops->touches(file->filter, h[i], at);
         for (uint32_t t = 0; t < touched; t++) {
             uint64_t page = at[t] / SEEN_PAGE_SIZE;
-            if (!replaying && s->dirty[page] == SEEN_PAGE_UNSEEN &&
-                seen_page_sum(s, page) != seen_page_noted(s, page))
-                return SEEN_CORRUPT;
-            s->dirty[page] = SEEN_PAGE_DIRTY;
+            if (!replaying && file->dirty[page] == SEEN_PAGE_UNSEEN &&
+                seen_page_sum(file, page) != seen_page_noted(file, page))
+                return seen_page_bad(file, page, error);
+            file->dirty[page] = SEEN_PAGE_DIRTY;
         }
     }
     return SEEN_OK;
@@ -92,20 +94,20 @@ static seen_status touch_pages(seen_file *s, const seen_hash *h, size_t n,
 /* What a frame means. Where the filter refuses a key (it is full, say), it did
  * so when the frame was written, after the same keys, and was not acknowledged:
  * nothing is wrong with the journal. */
-static seen_status apply(seen_file *s, uint32_t type, const seen_hash *h,
+static seen_status apply(seen_file *file, uint32_t type, const seen_hash *h,
                          size_t n, bool *answers, size_t *done)
 {
     if (type == FRAME_REMOVE) {
         for (*done = 0; *done < n; ++*done) {
-            seen_status status = seen_remove_hashed(s->filter, h[*done]);
+            seen_status status = seen_remove_hashed(file->filter, h[*done]);
             if (status != SEEN_OK && status != SEEN_ABSENT) return status;
             if (answers) answers[*done] = status == SEEN_OK;
         }
         return SEEN_OK;
     }
     if (type == FRAME_ADD)
-        return seen_add_many(s->filter, seen_keys_hashes(h, n), done);
-    return seen_visit_many(s->filter, seen_keys_hashes(h, n), answers, done);
+        return seen_add_many(file->filter, seen_keys_hashes(h, n), done);
+    return seen_visit_many(file->filter, seen_keys_hashes(h, n), answers, done);
 }
 
 /* ---- Replay --------------------------------------------------------------- */
@@ -118,14 +120,14 @@ struct replaying {
 static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
 {
     struct replaying *r = ctx;
-    seen_file *s = r->file;
+    seen_file *file = r->file;
     if (frame->type == FRAME_ADVANCE) {
         if (frame->len != 8) return SEEN_CORRUPT;
         seen_status told =
-            seen_advance(s->filter, seen_get_le64(frame->payload));
+            seen_advance(file->filter, seen_get_le64(frame->payload));
         return told == SEEN_OK ? told : SEEN_CORRUPT;
     }
-    size_t size = hash_size(s->filter), n = frame->len / size;
+    size_t size = hash_size(file->filter), n = frame->len / size;
     if (frame->len % size ||
         (frame->type < FRAME_ADD || frame->type > FRAME_VISIT))
         return SEEN_CORRUPT;
@@ -133,9 +135,9 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
         seen_hash h[256];
         bool answers[256];
         size_t now = seen_min_size(256, n - at), done;
-        get_hashes(s->filter, frame->payload + at * size, now, h);
-        touch_pages(s, h, now, true);
-        seen_status status = apply(s, frame->type, h, now, answers, &done);
+        get_hashes(file->filter, frame->payload + at * size, now, h);
+        touch_pages(file, h, now, true, NULL);
+        seen_status status = apply(file, frame->type, h, now, answers, &done);
         r->keys += done;
         if (status == SEEN_NOMEM) return status;
         if (status != SEEN_OK) break; /* as it was then */
@@ -149,14 +151,14 @@ static seen_status replay_frame(void *ctx, const struct seen_frame *frame)
  * new to count: then the fill tells how many keys there are. They are no more than
  * were counted before and lie in the journal.
  */
-static void count_by_fill(seen_file *s, uint64_t replayed)
+static void count_by_fill(seen_file *file, uint64_t replayed)
 {
-    seen_filter *f = s->filter;
+    seen_filter *f = file->filter;
     seen_info info;
     if (!f->ops->touches || replayed == 0) return;
     seen_info_of(f, &info);
     uint64_t items = seen_plan_items(&f->plan, info.bits_set);
-    uint64_t most = s->header.items + replayed;
+    uint64_t most = file->header.items + replayed;
     if (items > most) items = most;
     if (items > f->items) f->items = items;
 }
@@ -164,289 +166,423 @@ static void count_by_fill(seen_file *s, uint64_t replayed)
 /* Apply what the last writer left in the journal. Bits that are set already are
  * stored once more: a page that a failed sync left clean, and wrong on disk, is
  * dirty again and will be written. */
-seen_status seen_file_replay(seen_file *s, seen_error *error)
+seen_status seen_file_replay(seen_file *file, seen_error *error)
 {
-    struct replaying ctx = {.file = s};
+    struct replaying ctx = {.file = file};
     struct seen_replayed done;
-    seen_status status = seen_journal_replay(
-        s->path, s->header.id, s->header.sequence, replay_frame, &ctx, &done);
-    s->applied = done.last;
-    s->outcome.recovered_frames = done.frames;
-    s->outcome.recovered_keys = ctx.keys;
-    s->outcome.torn_bytes = done.torn;
-    if (status == SEEN_OK && done.segments == 0)
-        return seen_fail(
-            error, SEEN_CORRUPT, NULL,
-            "its journal, %s.journal-*, is missing: was it moved or "
-            "copied without it?",
-            seen_io_base(s->path));
-    if (status == SEEN_OK) {
-        count_by_fill(s, ctx.keys);
+    seen_status status =
+        seen_journal_replay(file->path, file->header.id, file->header.sequence,
+                            replay_frame, &ctx, &done);
+    file->applied = done.last;
+    file->outcome.recovered_frames = done.frames;
+    file->outcome.recovered_keys = ctx.keys;
+    file->outcome.torn_bytes = done.torn;
+    if (status == SEEN_OK && done.segments > 0) {
+        count_by_fill(file, ctx.keys);
         return status;
     }
+    if (status == SEEN_OK)
+        return seen_fail(error, SEEN_CORRUPT, "path",
+                         "its journal, %s.journal-*, is missing: was it moved "
+                         "or copied without it?",
+                         seen_io_base(file->path));
+    if (status == SEEN_IO)
+        return seen_fail_io(error, "path", "read the journal");
     if (done.problem[0])
-        return seen_fail(error, status, NULL, "journal: %s", done.problem);
+        return seen_fail(error, status, "path", "journal: %s", done.problem);
     if (status != SEEN_CORRUPT) return seen_file_explain(error, status);
-    return seen_fail(error, status, NULL, "journal: a frame makes no sense");
+    return seen_fail(error, status, "path",
+                     "journal: frame %" PRIu64 " has a type or a length that "
+                     "does not fit the filter",
+                     done.last + 1);
 }
 
-/* ---- Checkpoints ---------------------------------------------------------- */
+/* ---- Checkpoints --------------------------------------------------------- */
 
-seen_status seen_file_put_header(seen_file *s, struct seen_native *h)
+seen_status seen_file_put_header(seen_file *file, struct seen_native *h,
+                                 seen_error *error)
 {
     uint8_t bytes[SEEN_HEADER_SIZE];
     h->epoch++;
     h->slot ^= 1;
     seen_native_put(h, bytes);
-    seen_status status = seen_io_write_at(
-        s->fd, bytes, sizeof bytes, (uint64_t)h->slot * SEEN_HEADER_STRIDE);
-    if (status == SEEN_OK) status = seen_io_sync(s->fd);
-    if (status == SEEN_OK) s->header = *h;
-    return status;
+    if (seen_io_write_at(file->fd, bytes, sizeof bytes,
+                         (uint64_t)h->slot * SEEN_HEADER_STRIDE) != SEEN_OK)
+        return seen_fail_io(error, "path", "write the header");
+    if (seen_io_sync(file->fd) != SEEN_OK)
+        return seen_fail_io(error, "path", "sync the header");
+    file->header = *h;
+    return SEEN_OK;
 }
 
-static seen_status checkpoint_in_place(seen_file *s, struct seen_native *h)
+static seen_status checkpoint_in_place(seen_file *file, struct seen_native *h,
+                                       seen_error *error)
 {
-    uint8_t *table = s->map + h->table_offset;
-    for (uint64_t i = 0; i < s->pages; i++) {
-        if (s->dirty[i] != SEEN_PAGE_DIRTY) continue;
-        seen_put_le32(table + 4 * i, seen_page_sum(s, i));
-        s->dirty[i] = SEEN_PAGE_CHECKED;
+    uint8_t *table = file->map + h->table_offset;
+    for (uint64_t i = 0; i < file->pages; i++) {
+        if (file->dirty[i] != SEEN_PAGE_DIRTY) continue;
+        seen_put_le32(table + 4 * i, seen_page_sum(file, i));
+        file->dirty[i] = SEEN_PAGE_CHECKED;
     }
-    h->table_crc = seen_crc32c(0, table, (size_t)(4 * s->pages));
-    if (seen_os->msync(s->map, s->map_len) != 0) return SEEN_IO;
-    seen_status status = seen_io_sync(s->fd);
-    return status == SEEN_OK ? seen_file_put_header(s, h) : status;
+    h->table_crc = seen_crc32c(0, table, (size_t)(4 * file->pages));
+    if (seen_os->msync(file->map, file->map_len) != 0 ||
+        seen_io_sync(file->fd) != SEEN_OK)
+        return seen_fail_io(error, "path", "sync the file");
+    return seen_file_put_header(file, h, error);
 }
 
-static seen_status checkpoint_beside(seen_file *s, const struct seen_native *h)
+static seen_status checkpoint_beside(seen_file *file,
+                                     const struct seen_native *h,
+                                     seen_error *error)
 {
+    const uint32_t kept = SEEN_NATIVE_APART | SEEN_NATIVE_JOURNALED;
     struct seen_saved saved;
     seen_status status = seen_saved_from(
-        s->filter,
-        (h->flags & (SEEN_NATIVE_APART | SEEN_NATIVE_JOURNALED)) |
-            SEEN_NATIVE_TWO,
-        &saved);
-    if (status != SEEN_OK) return status;
+        file->filter, (h->flags & kept) | SEEN_NATIVE_TWO, &saved);
+    if (status != SEEN_OK) return seen_file_explain(error, status);
     saved.header.id = h->id;
     saved.header.epoch = h->epoch + 1;
     saved.header.sequence = h->sequence;
     int fd = -1;
-    status = seen_image_put(s->path, s->fd, &saved, &fd, NULL);
+    status = seen_image_put(file->path, file->fd, &saved, &fd, error);
     seen_saved_free(&saved);
     if (fd >= 0) { /* renamed, whether or not the directory could be synced */
-        seen_io_close(s->fd);
-        s->fd = fd;
-        s->header = saved.header;
+        seen_io_close(file->fd);
+        file->fd = fd;
+        file->header = saved.header;
     }
     return status;
 }
 
-seen_status seen_file_checkpoint(seen_file *s, uint32_t flags)
+/* No more changes: what is on disk is not known, and this is why. */
+static seen_status give_up(seen_file *file, seen_status status,
+                           seen_error *error)
 {
-    struct seen_native h = s->header;
+    if (!file->failed) file->why = *error;
+    file->failed = true;
+    return status;
+}
+
+seen_status seen_file_checkpoint(seen_file *file, uint32_t flags,
+                                 seen_error *error)
+{
+    struct seen_native h = file->header;
     h.flags = (h.flags & ~SEEN_NATIVE_JOURNALED) | flags;
-    h.sequence = s->applied;
-    h.items = s->filter->items;
+    h.sequence = file->applied;
+    h.items = file->filter->items;
     seen_status status = SEEN_OK;
-    if (s->journal) status = seen_journal_commit(s->journal, s->applied);
+    if (file->journal &&
+        seen_journal_commit(file->journal, file->applied) != SEEN_OK)
+        status = seen_fail_io(error, "path", "sync the journal");
     if (status == SEEN_OK)
-        status =
-            s->in_place ? checkpoint_in_place(s, &h) : checkpoint_beside(s, &h);
-    if (status != SEEN_OK) s->failed = true;
-    return status;
+        status = file->in_place ? checkpoint_in_place(file, &h, error)
+                                : checkpoint_beside(file, &h, error);
+    return status == SEEN_OK ? status : give_up(file, status, error);
 }
 
-static seen_status checkpoint_and_drop(seen_file *s)
+static seen_status checkpoint_and_drop(seen_file *file, seen_error *error)
 {
-    seen_status status = seen_file_checkpoint(s, SEEN_NATIVE_JOURNALED);
-    if (status == SEEN_OK) status = seen_journal_cut(s->journal);
-    if (status == SEEN_OK) status = seen_journal_drop(s->journal, s->applied);
-    if (status != SEEN_OK) s->failed = true;
-    return status;
+    seen_status status =
+        seen_file_checkpoint(file, SEEN_NATIVE_JOURNALED, error);
+    if (status != SEEN_OK) return status;
+    status = seen_journal_cut(file->journal);
+    if (status == SEEN_OK)
+        status = seen_journal_drop(file->journal, file->applied);
+    if (status == SEEN_OK) return status;
+    if (status == SEEN_IO) seen_fail_io(error, "path", "begin a new journal");
+    return give_up(file, seen_error_end(error, status), error);
 }
 
-static bool checkpoint_due(const seen_file *s)
+static bool checkpoint_due(const seen_file *file)
 {
-    return seen_journal_bytes(s->journal) > JOURNAL_BYTES;
+    return seen_journal_bytes(file->journal) > JOURNAL_BYTES;
 }
 
-/* ---- Changes -------------------------------------------------------------- */
+/* ---- Turns ---------------------------------------------------------------- */
 
-/* Frames are applied in their order. With the lock; SEEN_IO: it will not come
- * to that. */
-static seen_status wait_for_turn(seen_file *s, uint64_t number)
+seen_status seen_file_refuse(const seen_file *file, seen_error *error)
 {
-    while (s->applied + 1 != number && !s->failed)
-        pthread_cond_wait(&s->turn, &s->lock);
-    return s->failed ? SEEN_IO : SEEN_OK;
+    errno = file->why.os_errno ? file->why.os_errno : EIO;
+    seen_fail(error, SEEN_IO, "file",
+              "an earlier call failed, close the file and open it again: %s",
+              file->why.text);
+    error->os_errno = errno;
+    return SEEN_IO;
 }
 
 /* With the lock: a checkpoint, which needs all frames to be applied, must come
  * round also where there is always another one on its way. */
-static void let_checkpoint_pass(seen_file *s)
+static seen_status let_checkpoint_pass(seen_file *file, seen_error *error)
 {
-    while (!s->failed && (s->calling || checkpoint_due(s)))
-        pthread_cond_wait(&s->turn, &s->lock);
+    while (!file->failed && (file->calling || checkpoint_due(file)))
+        pthread_cond_wait(&file->turn, &file->lock);
+    return file->failed ? seen_file_refuse(file, error) : SEEN_OK;
 }
 
-/* With the lock: this frame is in the filter. */
-static void applied(seen_file *s, uint64_t number)
+/* Frames are applied in their order. With the lock; SEEN_IO: it will not come
+ * to that. */
+static seen_status wait_for_turn(seen_file *file, uint64_t number,
+                                 seen_error *error)
 {
-    s->applied = number;
-    if (!s->failed && checkpoint_due(s) &&
-        number == seen_journal_last(s->journal))
-        (void)checkpoint_and_drop(s); /* if it fails, the next call says so */
+    while (file->applied + 1 != number && !file->failed)
+        pthread_cond_wait(&file->turn, &file->lock);
+    return file->failed ? seen_file_refuse(file, error) : SEEN_OK;
 }
 
-/* One frame: journal, sync, wait for our turn, apply. */
-static seen_status change(seen_file *s, uint32_t type, const seen_hash *h,
-                          size_t n, uint8_t *bytes, bool *answers, size_t *done)
+/* With the lock: this frame is in the filter. If a checkpoint fails, the next
+ * call says so. */
+static void applied(seen_file *file, uint64_t number)
 {
-    *done = 0;
-    put_hashes(s->filter, h, n, bytes);
-    pthread_mutex_lock(&s->lock);
-    uint64_t number = 0;
-    let_checkpoint_pass(s);
-    seen_status status = s->failed ? SEEN_IO : touch_pages(s, h, n, false);
-    if (status == SEEN_IO) errno = EIO;
-    if (status == SEEN_OK)
-        status = seen_journal_append(s->journal, type, bytes,
-                                     n * hash_size(s->filter), &number);
-    if (status == SEEN_OK && s->mode == SEEN_DURABLE) {
-        pthread_mutex_unlock(&s->lock);
-        status = seen_journal_commit(s->journal, number);
-        pthread_mutex_lock(&s->lock);
-        if (status != SEEN_OK) s->failed = true;
-    }
-    if (status == SEEN_OK) {
-        status = wait_for_turn(s, number);
-        if (status == SEEN_OK) status = apply(s, type, h, n, answers, done);
-        applied(s, number);
-    }
-    pthread_cond_broadcast(&s->turn);
-    pthread_mutex_unlock(&s->lock);
+    seen_error error;
+    file->applied = number;
+    if (file->failed || !checkpoint_due(file) ||
+        number != seen_journal_last(file->journal))
+        return;
+    seen_error_begin(&error);
+    (void)checkpoint_and_drop(file, &error);
+}
+
+/* ---- Changes -------------------------------------------------------------- */
+
+/* In this process, and open. */
+static seen_status check_handle(const seen_file *file, seen_error *error)
+{
+    if (!file)
+        return seen_fail(error, SEEN_INVALID, "file",
+                         "file: expected an open filter file, got NULL");
+    if (seen_home_left(&file->home))
+        return seen_fail(error, SEEN_INVALID, "file", "%s",
+                         file->home.sentence);
+    return SEEN_OK;
+}
+
+static seen_status check_keys(const seen_file *file, seen_keys keys,
+                              seen_error *error)
+{
+    if (seen_keys_check(keys) != SEEN_OK)
+        return seen_fail(error, SEEN_INVALID, "keys",
+                         "keys: %zu keys in layout %d are not described as "
+                         "seen.h says: NULL, a stride of 0, offsets that run "
+                         "backwards or beyond len, or not aligned",
+                         keys.n, (int)keys.layout);
+    if (keys.layout == SEEN_HASHES64 && file->filter->hash->bits != 64)
+        return seen_fail(error, SEEN_INVALID, "keys",
+                         "keys: 64-bit hashes, but this filter reads %u bits: "
+                         "use seen_keys_hashes()",
+                         file->filter->hash->bits);
+    return SEEN_OK;
+}
+
+/* Why the filter did not take all keys of a call. */
+static seen_status explain_refusal(const seen_file *file, seen_status status,
+                                   size_t done, size_t n, seen_error *error)
+{
+    const char *kind = seen_kind_name(file->filter->plan.kind);
+    if (status == SEEN_FULL)
+        return seen_fail(error, status, "keys",
+                         "the filter is full: %zu of %zu keys went in; build a "
+                         "larger one",
+                         done, n);
+    if (status == SEEN_INVALID)
+        return seen_fail(error, status, "keys",
+                         "key %zu of %zu is outside the range of this %s",
+                         done + 1, n, kind);
+    if (status == SEEN_UNSUPPORTED)
+        return seen_fail(error, status, "file",
+                         "a filter of kind %s cannot be changed in this way",
+                         kind);
     return status;
 }
 
-static seen_status change_many(seen_file *s, uint32_t type,
-                               const seen_key *keys, size_t n, bool *answers,
-                               size_t *done)
+/* One frame: journal, sync, wait for our turn, apply. */
+static seen_status change(seen_file *file, uint32_t type, const seen_hash *h,
+                          size_t n, uint8_t *bytes, bool *answers, size_t *done,
+                          seen_error *error)
 {
-    size_t total = 0;
-    if (done) *done = 0;
-    if (!s || (n && !keys) || seen_home_left(&s->home)) return SEEN_INVALID;
-    if (s->mode == SEEN_READ) return SEEN_UNSUPPORTED;
-    if (n == 0) return SEEN_OK;
-    size_t most = seen_min_size(n, FRAME_KEYS);
+    *done = 0;
+    put_hashes(file->filter, h, n, bytes);
+    pthread_mutex_lock(&file->lock);
+    uint64_t number = 0;
+    seen_status status = let_checkpoint_pass(file, error);
+    if (status == SEEN_OK) status = touch_pages(file, h, n, false, error);
+    if (status == SEEN_OK) {
+        status = seen_journal_append(file->journal, type, bytes,
+                                     n * hash_size(file->filter), &number);
+        if (status == SEEN_IO)
+            seen_fail_io(error, "path", "write to the journal");
+    }
+    if (status == SEEN_OK && file->mode == SEEN_DURABLE) {
+        pthread_mutex_unlock(&file->lock);
+        status = seen_journal_commit(file->journal, number);
+        if (status != SEEN_OK) seen_fail_io(error, "path", "sync the journal");
+        pthread_mutex_lock(&file->lock);
+        if (status != SEEN_OK) give_up(file, status, error);
+    }
+    if (status == SEEN_OK) {
+        status = wait_for_turn(file, number, error);
+        if (status == SEEN_OK) status = apply(file, type, h, n, answers, done);
+        applied(file, number);
+    }
+    pthread_cond_broadcast(&file->turn);
+    pthread_mutex_unlock(&file->lock);
+    return status;
+}
+
+static seen_status change_in_frames(seen_file *file, uint32_t type,
+                                    seen_keys keys, bool *answers, size_t *done,
+                                    seen_error *error)
+{
+    size_t most = seen_min_size(keys.n, FRAME_KEYS);
     seen_hash *h = seen_alloc_zeroed(&system_memory, most * sizeof *h);
     uint8_t *bytes = seen_alloc_zeroed(&system_memory, most * sizeof *h);
     seen_status status = h && bytes ? SEEN_OK : SEEN_NOMEM;
-    while (status == SEEN_OK && total < n) {
-        size_t now = seen_min_size(most, n - total), part = 0;
-        seen_hash_many(s->filter, seen_keys_of(keys + total, now), h);
-        status = change(s, type, h, now, bytes,
-                        answers ? answers + total : NULL, &part);
-        total += part;
+    while (status == SEEN_OK && *done < keys.n) {
+        size_t now = seen_min_size(most, keys.n - *done), part = 0;
+        status =
+            seen_hash_many(file->filter, seen_keys_slice(keys, *done, now), h);
+        if (status == SEEN_OK)
+            status = change(file, type, h, now, bytes,
+                            answers ? answers + *done : NULL, &part, error);
+        *done += part;
     }
     int before = errno;
     seen_release(&system_memory, bytes, most * sizeof *h);
     seen_release(&system_memory, h, most * sizeof *h);
     errno = before;
+    return explain_refusal(file, status, *done, keys.n, error);
+}
+
+/* A batch that cannot be read has answers all the same: "maybe". */
+static seen_status change_many(seen_file *file, uint32_t type, seen_keys keys,
+                               bool *answers, size_t *done, seen_error *error)
+{
+    seen_error own;
+    size_t total = 0;
+    if (!error) error = &own;
+    seen_error_begin(error);
+    seen_status status = check_handle(file, error);
+    if (status == SEEN_OK) {
+        status = check_keys(file, keys, error);
+        if (status != SEEN_OK && answers && type != FRAME_REMOVE &&
+            keys.n <= SEEN_KEYS_MAX)
+            memset(answers, true, keys.n * sizeof *answers);
+    }
+    if (status == SEEN_OK && file->mode == SEEN_READ)
+        status = seen_fail(error, SEEN_UNSUPPORTED, "file",
+                           "the file is open with SEEN_READ: open it with "
+                           "SEEN_WRITE or SEEN_DURABLE to change it");
+    if (status == SEEN_OK && type == FRAME_REMOVE && !file->filter->ops->remove)
+        status = seen_fail(error, SEEN_UNSUPPORTED, "file",
+                           "a filter of kind %s cannot remove keys: use kind "
+                           "cuckoo, or bitmap",
+                           seen_kind_name(file->filter->plan.kind));
+    if (status == SEEN_OK && keys.n)
+        status = change_in_frames(file, type, keys, answers, &total, error);
     if (done) *done = total;
-    return status;
+    return seen_error_end(error, status);
 }
 
-seen_status seen_file_add_many(seen_file *s, const seen_key *keys, size_t n,
-                               size_t *added)
+seen_status seen_file_add_many(seen_file *file, seen_keys keys, size_t *added,
+                               seen_error *error)
 {
-    return change_many(s, FRAME_ADD, keys, n, NULL, added);
+    return change_many(file, FRAME_ADD, keys, NULL, added, error);
 }
 
-seen_status seen_file_visit_many(seen_file *s, const seen_key *keys, size_t n,
-                                 bool *before, size_t *visited)
+seen_status seen_file_visit_many(seen_file *file, seen_keys keys, bool *before,
+                                 size_t *visited, seen_error *error)
 {
-    if (n && !before) return SEEN_INVALID;
-    return change_many(s, FRAME_VISIT, keys, n, before, visited);
+    return change_many(file, before ? FRAME_VISIT : FRAME_ADD, keys, before,
+                       visited, error);
 }
 
-seen_status seen_file_remove_many(seen_file *s, const seen_key *keys, size_t n,
-                                  bool *removed)
+seen_status seen_file_remove_many(seen_file *file, seen_keys keys,
+                                  bool *removed, size_t *done,
+                                  seen_error *error)
 {
-    if (!s || (n && !removed)) return SEEN_INVALID;
-    if (!s->filter->ops->remove) return SEEN_UNSUPPORTED;
-    return change_many(s, FRAME_REMOVE, keys, n, removed, NULL);
+    return change_many(file, FRAME_REMOVE, keys, removed, done, error);
 }
 
-/* Not synced: the next change takes it along. */
-seen_status seen_file_advance(seen_file *s, uint64_t now_ms)
+/* With the lock. Not synced: the next change takes it along. */
+static seen_status tell_time(seen_file *file, uint64_t now_ms,
+                             seen_error *error)
 {
     uint8_t time[8];
     uint64_t number;
-    if (!s || seen_home_left(&s->home)) return SEEN_INVALID;
-    if (!s->filter->ops->advance) return SEEN_UNSUPPORTED;
     seen_put_le64(time, now_ms);
-    pthread_mutex_lock(&s->lock);
-    seen_status status = SEEN_OK;
-    if (s->mode != SEEN_READ && now_ms > s->told) {
-        let_checkpoint_pass(s);
-        status = SEEN_IO;
-        errno = EIO;
-        if (!s->failed)
-            status = seen_journal_append(s->journal, FRAME_ADVANCE, time,
-                                         sizeof time, &number);
-        if (status == SEEN_OK) status = wait_for_turn(s, number);
-        if (status == SEEN_OK) seen_advance(s->filter, now_ms);
-        if (status == SEEN_OK) applied(s, number);
-        if (status == SEEN_OK && now_ms > s->told) s->told = now_ms;
-    } else {
-        seen_advance(s->filter, now_ms);
-    }
-    pthread_cond_broadcast(&s->turn);
-    pthread_mutex_unlock(&s->lock);
-    return status;
+    seen_status status = let_checkpoint_pass(file, error);
+    if (status != SEEN_OK) return status;
+    status = seen_journal_append(file->journal, FRAME_ADVANCE, time,
+                                 sizeof time, &number);
+    if (status == SEEN_IO)
+        return seen_fail_io(error, "path", "write to the journal");
+    if (status == SEEN_OK) status = wait_for_turn(file, number, error);
+    if (status != SEEN_OK) return status;
+    seen_advance(file->filter, now_ms);
+    applied(file, number);
+    if (now_ms > file->told) file->told = now_ms;
+    return SEEN_OK;
 }
 
-seen_status seen_file_sync(seen_file *s)
+seen_status seen_file_advance(seen_file *file, uint64_t now_ms,
+                              seen_error *error)
 {
-    if (!s || seen_home_left(&s->home)) return SEEN_INVALID;
-    if (s->mode == SEEN_READ) return SEEN_OK;
-    pthread_mutex_lock(&s->lock);
-    s->calling++;
-    while (!s->failed && s->applied != seen_journal_last(s->journal))
-        pthread_cond_wait(&s->turn, &s->lock);
-    s->calling--;
-    seen_status status = SEEN_IO;
-    if (s->failed)
-        errno = EIO;
+    seen_error own;
+    if (!error) error = &own;
+    seen_error_begin(error);
+    seen_status status = check_handle(file, error);
+    if (status != SEEN_OK) return status;
+    if (!file->filter->ops->advance)
+        return seen_fail(error, SEEN_UNSUPPORTED, "file",
+                         "a filter of kind %s does not know the time: use kind "
+                         "window",
+                         seen_kind_name(file->filter->plan.kind));
+    pthread_mutex_lock(&file->lock);
+    if (file->mode != SEEN_READ && now_ms > file->told)
+        status = tell_time(file, now_ms, error);
     else
-        status = checkpoint_and_drop(s);
-    pthread_cond_broadcast(&s->turn);
-    pthread_mutex_unlock(&s->lock);
-    return status;
+        seen_advance(file->filter, now_ms);
+    pthread_cond_broadcast(&file->turn);
+    pthread_mutex_unlock(&file->lock);
+    return seen_error_end(error, status);
 }
 
-/* In a child that was forked: what a writer has in memory is of the time of the
- * fork, or half changed. "Never" could be wrong, "maybe" cannot. A filter that is
+seen_status seen_file_sync(seen_file *file, seen_error *error)
+{
+    seen_error own;
+    if (!error) error = &own;
+    seen_error_begin(error);
+    seen_status status = check_handle(file, error);
+    if (status != SEEN_OK || file->mode == SEEN_READ) return status;
+    pthread_mutex_lock(&file->lock);
+    file->calling++;
+    while (!file->failed && file->applied != seen_journal_last(file->journal))
+        pthread_cond_wait(&file->turn, &file->lock);
+    file->calling--;
+    status = file->failed ? seen_file_refuse(file, error)
+                          : checkpoint_and_drop(file, error);
+    pthread_cond_broadcast(&file->turn);
+    pthread_mutex_unlock(&file->lock);
+    return seen_error_end(error, status);
+}
+
+/* ---- Questions ------------------------------------------------------------ */
+
+/* In a child that was forked, what a writer has in memory is of the time of the
+ * fork, or half changed: "never" could be wrong, "maybe" cannot. A filter that is
  * only read, and knows no time, is the same in all processes: no lock is needed. */
-static void answer_elsewhere(seen_file *s, const seen_key *keys, size_t n,
-                             bool *answers)
+seen_status seen_file_maybe_many(seen_file *file, seen_keys keys, bool *answers)
 {
-    bool still = s->mode == SEEN_READ && !s->filter->ops->advance;
-    if (still)
-        seen_maybe_many(s->filter, seen_keys_of(keys, n), answers);
-    else
-        memset(answers, true, n * sizeof *answers);
-}
-
-void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
-                          bool *answers)
-{
-    if (seen_home_left(&s->home)) {
-        answer_elsewhere(s, keys, n, answers);
-        return;
+    bool elsewhere = seen_home_left(&file->home);
+    if (elsewhere && file->mode == SEEN_READ && !file->filter->ops->advance)
+        return seen_maybe_many(file->filter, keys, answers);
+    if (elsewhere) {
+        seen_status status = seen_keys_check(keys);
+        if (keys.n > SEEN_KEYS_MAX || (keys.n && !answers)) return SEEN_INVALID;
+        if (keys.n) memset(answers, true, keys.n * sizeof *answers);
+        return status;
     }
-    pthread_mutex_lock(&s->lock);
-    seen_maybe_many(s->filter, seen_keys_of(keys, n), answers);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_lock(&file->lock);
+    seen_status status = seen_maybe_many(file->filter, keys, answers);
+    pthread_mutex_unlock(&file->lock);
+    return status;
 }

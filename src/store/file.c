@@ -61,126 +61,153 @@ seen_status seen_file_make(seen_file **out, const char *path, seen_mode mode,
 {
     char real[SEEN_PATH_ROOM];
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
-        return seen_fail_io(error, NULL, "look");
+        return seen_fail_io(error, "path", "look at the file");
     size_t size = strlen(real) + 1;
-    seen_file *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    seen_file *file = seen_alloc_zeroed(&system_memory, sizeof *file);
     char *copy = seen_alloc_zeroed(&system_memory, size);
-    if (!s || !copy) {
+    if (!file || !copy) {
         seen_release(&system_memory, copy, size);
-        seen_release(&system_memory, s, sizeof *s);
+        seen_release(&system_memory, file, sizeof *file);
         return seen_file_explain(error, SEEN_NOMEM);
     }
     memcpy(copy, real, size);
-    s->path = copy;
-    s->path_size = size;
-    s->mode = mode;
-    s->fd = -1;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->turn, NULL);
-    seen_home_settle(&s->home);
-    *out = s;
+    file->path = copy;
+    file->path_size = size;
+    file->mode = mode;
+    file->fd = -1;
+    pthread_mutex_init(&file->lock, NULL);
+    pthread_cond_init(&file->turn, NULL);
+    seen_home_settle(&file->home);
+    *out = file;
     return SEEN_OK;
 }
 
-static void free_memory(seen_file *s)
+static void free_memory(seen_file *file)
 {
-    seen_release(&system_memory, s->dirty, s->pages);
-    seen_release(&system_memory, s->path, s->path_size);
-    seen_release(&system_memory, s, sizeof *s);
+    seen_release(&system_memory, file->dirty, file->pages);
+    seen_release(&system_memory, file->path, file->path_size);
+    seen_release(&system_memory, file, sizeof *file);
 }
 
-static seen_status map_file(seen_file *s, enum seen_map_mode mode,
+static seen_status map_file(seen_file *file, enum seen_map_mode mode,
                             seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0)
-        return seen_fail_io(error, NULL, "look");
+    if (seen_os->fstat(file->fd, &st) != 0)
+        return seen_fail_io(error, "path", "look at the file");
     if (!st.regular)
-        return seen_fail(error, SEEN_INVALID, NULL, "is not a regular file");
-    if (st.size < SEEN_HEADER_SIZE || st.size > PTRDIFF_MAX)
-        return seen_fail(error, SEEN_CORRUPT, NULL,
-                         "%" PRIu64 " bytes are too few for a filter file",
+        return seen_fail(error, SEEN_INVALID, "path",
+                         "is not a regular file: expected a filter file");
+    if (st.size < SEEN_HEADER_SIZE)
+        return seen_fail(error, SEEN_CORRUPT, "path",
+                         "%" PRIu64 " bytes are too few for a filter file, "
+                         "which has at least %d",
+                         st.size, SEEN_HEADER_SIZE);
+    if (st.size > PTRDIFF_MAX)
+        return seen_fail(error, SEEN_NOMEM, "path",
+                         "%" PRIu64 " bytes are more than this machine can map",
                          st.size);
-    s->map_len = (size_t)st.size;
-    s->map = seen_os->map(s->fd, s->map_len, mode);
-    return s->map ? SEEN_OK : seen_fail_io(error, NULL, "map");
+    file->map_len = (size_t)st.size;
+    file->map = seen_os->map(file->fd, file->map_len, mode);
+    return file->map ? SEEN_OK : seen_fail_io(error, "path", "map the file");
 }
 
-seen_status seen_file_map(seen_file *s, enum seen_map_mode mode,
+seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
                           seen_error *error)
 {
     /* Not to wait for somebody who writes to a pipe, which is none of ours. */
-    s->fd = seen_io_open(s->path, O_RDONLY | O_NONBLOCK, 0);
-    if (s->fd < 0)
+    file->fd = seen_io_open(file->path, O_RDONLY | O_NONBLOCK, 0);
+    if (file->fd < 0)
         return errno == ENOENT
-                   ? seen_fail(error, SEEN_ABSENT, NULL, "no such file")
-                   : seen_fail_io(error, NULL, "open");
-    return map_file(s, mode, error);
+                   ? seen_fail(error, SEEN_ABSENT, "path", "no such file")
+                   : seen_fail_io(error, "path", "open the file");
+    return map_file(file, mode, error);
 }
 
-seen_status seen_file_header(seen_file *s, seen_error *error)
+seen_status seen_file_header(seen_file *file, seen_error *error)
 {
-    seen_status status = seen_native_read(s->map, s->map_len, &s->header);
+    seen_status status =
+        seen_native_read(file->map, file->map_len, &file->header);
     return status == SEEN_OK ? status : seen_file_explain(error, status);
 }
 
-static void unmap_file(seen_file *s)
+static void unmap_file(seen_file *file)
 {
     int before = errno;
-    if (s->map) seen_os->unmap(s->map, s->map_len);
-    s->map = NULL;
+    if (file->map) seen_os->unmap(file->map, file->map_len);
+    file->map = NULL;
     errno = before;
 }
 
-void seen_file_let_go(seen_file *s)
+void seen_file_let_go(seen_file *file)
 {
-    seen_free(s->filter);
-    s->filter = NULL;
-    unmap_file(s);
-    if (s->mode == SEEN_READ)
-        seen_io_close(s->fd);
+    seen_free(file->filter);
+    file->filter = NULL;
+    unmap_file(file);
+    if (file->mode == SEEN_READ)
+        seen_io_close(file->fd);
     else
-        seen_io_release(s->fd);
-    s->fd = -1;
+        seen_io_release(file->fd);
+    file->fd = -1;
 }
 
-void seen_file_destroy(seen_file *s)
+void seen_file_destroy(seen_file *file)
 {
     int before = errno;
-    seen_journal_close(s->journal);
-    seen_file_let_go(s);
-    pthread_cond_destroy(&s->turn);
-    pthread_mutex_destroy(&s->lock);
-    free_memory(s);
+    seen_journal_close(file->journal);
+    seen_file_let_go(file);
+    pthread_cond_destroy(&file->turn);
+    pthread_mutex_destroy(&file->lock);
+    free_memory(file);
     errno = before;
 }
 
 seen_status seen_file_explain(seen_error *error, seen_status status)
 {
     if (status == SEEN_CORRUPT)
-        return seen_fail(error, status, NULL, "not a filter file, or damaged");
+        return seen_fail(error, status, "path",
+                         "not a filter file, or damaged");
+    if (status == SEEN_NEWER)
+        return seen_fail(error, status, "path",
+                         "written by a later version: update this library");
+    if (status == SEEN_NO_SECRET)
+        return seen_fail(error, status, "secret",
+                         "its secret is kept apart: give those 16 bytes as "
+                         "options.secret");
+    if (status == SEEN_MISMATCH)
+        return seen_fail(error, status, "secret",
+                         "options.secret is not the secret of this file, or "
+                         "the file has none");
     return seen_fail(error, status, NULL, "%s", seen_strerror(status));
+}
+
+seen_status seen_file_too_fast(seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_fail(error, SEEN_BUSY, "path",
+                     "it changes faster than it can be read: try again");
 }
 
 /* ---- Reading -------------------------------------------------------------- */
 
 /* The journal may be dropped and the file replaced while we look: then what was
  * read together does not belong together. */
-bool seen_file_unchanged(seen_file *s)
+bool seen_file_unchanged(seen_file *file)
 {
     struct seen_native now;
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
     size_t got;
-    if (!seen_still_there(s->path, s->fd) ||
-        seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK)
+    if (!seen_still_there(file->path, file->fd) ||
+        seen_io_read_at(file->fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
     seen_status a = seen_native_get(head, got, &now);
     uint64_t epoch = a == SEEN_OK ? now.epoch : 0;
-    if (!(s->header.flags & SEEN_NATIVE_TWO)) return epoch == s->header.epoch;
+    if (!(file->header.flags & SEEN_NATIVE_TWO))
+        return epoch == file->header.epoch;
     if (got != sizeof head) return false;
     a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now);
     if (a == SEEN_OK && now.epoch > epoch) epoch = now.epoch;
-    return epoch == s->header.epoch;
+    return epoch == file->header.epoch;
 }
 
 /*
@@ -188,130 +215,133 @@ bool seen_file_unchanged(seen_file *s)
  * while we read may be seen half done, and one behind it, which vouches for it,
  * whole: what looks damaged is looked at again before it is called so.
  */
-bool seen_file_settled(seen_file *s, seen_status status)
+bool seen_file_settled(seen_file *file, seen_status status)
 {
-    if (!seen_file_unchanged(s)) return false;
-    return status != SEEN_CORRUPT || ++s->doubts == DOUBTS;
+    if (!seen_file_unchanged(file)) return false;
+    return status != SEEN_CORRUPT || ++file->doubts == DOUBTS;
 }
 
-static seen_status read_once(seen_file *s, const seen_file_options *options,
+static seen_status read_once(seen_file *file, const seen_file_options *options,
                              bool *settled, seen_error *error)
 {
     *settled = true;
-    seen_status status = seen_file_map(s, SEEN_MAP_PRIVATE, error);
-    if (status == SEEN_OK) status = seen_file_header(s, error);
+    seen_status status = seen_file_map(file, SEEN_MAP_PRIVATE, error);
+    if (status == SEEN_OK) status = seen_file_header(file, error);
     if (status != SEEN_OK) return status;
 
     /* Alone, or with a journal that has to be applied to a copy of our own. */
-    bool journaled = s->header.flags & SEEN_NATIVE_JOURNALED;
-    const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
+    bool journaled = file->header.flags & SEEN_NATIVE_JOURNALED;
+    const struct seen_filter_ops *ops = seen_kinds_find(file->header.plan.kind);
     enum seen_restore_mode mode = !journaled            ? SEEN_RESTORE_VIEW
                                   : ops && ops->touches ? SEEN_RESTORE_MAP
                                                         : SEEN_RESTORE_COPY;
-    status = seen_restore(&s->filter, s->map, &s->header, mode, options->secret,
-                          NULL);
+    status = seen_restore(&file->filter, file->map, &file->header, mode,
+                          options->secret, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
     if (!journaled) return SEEN_OK;
-    status = seen_file_replay(s, error);
-    s->outcome.recovered = true;
-    s->filter->frozen = true;
-    *settled = seen_file_settled(s, status);
+    status = seen_file_replay(file, error);
+    file->outcome.recovered = true;
+    file->filter->frozen = true;
+    *settled = seen_file_settled(file, status);
     return status;
 }
 
-static seen_status open_to_read(seen_file *s, const seen_file_options *options,
+static seen_status open_to_read(seen_file *file,
+                                const seen_file_options *options,
                                 seen_error *error)
 {
     for (int i = 0; i < SEEN_FILE_ATTEMPTS; i++) {
         bool settled;
         seen_error_begin(error);
-        s->outcome = (seen_outcome){0};
-        seen_status status = read_once(s, options, &settled, error);
+        file->outcome = (seen_outcome){0};
+        seen_status status = read_once(file, options, &settled, error);
         if (settled) return status;
-        seen_file_let_go(s);
+        seen_file_let_go(file);
     }
-    seen_error_begin(error);
-    return seen_fail(error, SEEN_BUSY, NULL,
-                     "it changes faster than it can be read");
+    return seen_file_too_fast(error);
 }
 
 /* ---- Writing -------------------------------------------------------------- */
 
 /* A new file at our path, and its descriptor, locked. */
-static seen_status put_file(seen_file *s, const seen_filter *f, uint32_t flags,
-                            int *fd, seen_error *error)
+static seen_status put_file(seen_file *file, const seen_filter *f,
+                            uint32_t flags, int *fd, seen_error *error)
 {
     struct seen_saved saved;
     seen_status status = seen_image_of(f, flags, &saved, error);
     if (status != SEEN_OK) return status;
-    status = seen_image_put(s->path, s->fd, &saved, fd, error);
+    status = seen_image_put(file->path, file->fd, &saved, fd, error);
     seen_saved_free(&saved);
-    if (status == SEEN_OK && seen_journal_remove(s->path) != SEEN_OK)
-        status = seen_fail_io(error, NULL, "remove an old journal");
+    if (status == SEEN_OK && seen_journal_remove(file->path) != SEEN_OK)
+        status = seen_fail_io(error, "path", "remove the old journal");
     return status;
 }
 
-static seen_status create_file(seen_file *s, const seen_file_options *options,
+static seen_status create_file(seen_file *file,
+                               const seen_file_options *options,
                                seen_error *error)
 {
     seen_filter *f;
     const char *wrong = seen_plan_problem(options->create);
-    if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
+    if (wrong)
+        return seen_fail(error, SEEN_INVALID, "options.create", "%s", wrong);
     seen_status status = seen_new(&f, options->create);
     if (status != SEEN_OK) return seen_file_explain(error, status);
-    status = put_file(s, f, options->flags, &s->fd, error);
+    status = put_file(file, f, options->flags, &file->fd, error);
     seen_free(f);
-    s->outcome.created = s->fd >= 0;
+    file->outcome.created = file->fd >= 0;
     return status;
 }
 
 /* A file with one header, from a pipe or a buffer, gets its second one. */
-static seen_status give_two_headers(seen_file *s,
+static seen_status give_two_headers(seen_file *file,
                                     const seen_file_options *options,
                                     seen_error *error)
 {
     int fd = -1;
-    seen_status status = seen_restore(&s->filter, s->map, &s->header,
+    seen_status status = seen_restore(&file->filter, file->map, &file->header,
                                       SEEN_RESTORE_COPY, options->secret, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
-    bool apart = s->header.flags & SEEN_NATIVE_APART;
-    status = put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, &fd, error);
+    bool apart = file->header.flags & SEEN_NATIVE_APART;
+    status =
+        put_file(file, file->filter, apart ? SEEN_SECRET_APART : 0, &fd, error);
     if (status != SEEN_OK) {
         seen_io_close(fd);
         return status;
     }
-    seen_file_let_go(s);
-    s->fd = fd;
+    seen_file_let_go(file);
+    file->fd = fd;
     return SEEN_OK;
 }
 
 /* The filter itself: in the map, or out of it. */
-static seen_status load_filter(seen_file *s, const seen_file_options *options,
+static seen_status load_filter(seen_file *file,
+                               const seen_file_options *options,
                                seen_error *error)
 {
-    const struct seen_filter_ops *ops = seen_kinds_find(s->header.plan.kind);
+    const struct seen_filter_ops *ops = seen_kinds_find(file->header.plan.kind);
     /* What died while it was changed in place has to be mended there. */
-    bool here =
-        s->mode == SEEN_DURABLE || s->header.flags & SEEN_NATIVE_JOURNALED;
-    s->in_place = here && ops && ops->touches;
+    bool here = file->mode == SEEN_DURABLE ||
+                file->header.flags & SEEN_NATIVE_JOURNALED;
+    file->in_place = here && ops && ops->touches;
     enum seen_restore_mode mode = SEEN_RESTORE_COPY;
-    if (s->in_place) {
+    if (file->in_place) {
         mode = SEEN_RESTORE_MAP;
         /* A store into a hole would be SIGBUS on a full disk. */
-        if (seen_io_allocate(s->fd, s->map_len) != SEEN_OK)
-            return seen_fail_io(error, NULL,
+        if (seen_io_allocate(file->fd, file->map_len) != SEEN_OK)
+            return seen_fail_io(error, "path",
                                 "claim space for the holes in the file");
-        s->pages = seen_native_pages(s->header.payload_len);
-        s->dirty = seen_alloc_zeroed(&system_memory, s->pages);
-        if (!s->dirty) return seen_file_explain(error, SEEN_NOMEM);
-        unmap_file(s);
-        seen_status status = map_file(s, SEEN_MAP_WRITE, error);
+        file->pages = seen_native_pages(file->header.payload_len);
+        file->dirty = seen_alloc_zeroed(&system_memory, file->pages);
+        if (!file->dirty) return seen_file_explain(error, SEEN_NOMEM);
+        unmap_file(file);
+        seen_status status = map_file(file, SEEN_MAP_WRITE, error);
         if (status != SEEN_OK) return status;
     }
-    seen_status status = seen_restore(&s->filter, s->map, &s->header, mode,
-                                      options->secret, NULL);
+    seen_status status = seen_restore(&file->filter, file->map, &file->header,
+                                      mode, options->secret, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
-    if (!s->in_place) unmap_file(s);
+    if (!file->in_place) unmap_file(file);
     return SEEN_OK;
 }
 
@@ -320,75 +350,78 @@ static seen_status load_filter(seen_file *s, const seen_file_options *options,
  * begins, and only then the file is marked. So a marked file always has a
  * journal, and one whose journal is missing has lost something.
  */
-static seen_status open_journal(seen_file *s, seen_error *error)
+static seen_status open_journal(seen_file *file, seen_error *error)
 {
     seen_status status = SEEN_OK;
-    s->applied = s->header.sequence;
-    if (s->header.flags & SEEN_NATIVE_JOURNALED) {
-        status = seen_file_replay(s, error);
-        s->outcome.recovered = true;
+    file->applied = file->header.sequence;
+    if (file->header.flags & SEEN_NATIVE_JOURNALED) {
+        status = seen_file_replay(file, error);
+        file->outcome.recovered = true;
         if (status != SEEN_OK) return status;
-        status = seen_file_checkpoint(s, 0);
-        if (status == SEEN_IO) return seen_fail_io(error, NULL, "recover");
-        if (status != SEEN_OK) return seen_file_explain(error, status);
+        status = seen_file_checkpoint(file, 0, error);
+        if (status != SEEN_OK) return status;
     }
-    struct seen_native h = s->header;
-    struct seen_stat file;
+    struct seen_native h = file->header;
+    struct seen_stat st;
     bool left = false;
-    if (seen_os->fstat(s->fd, &file) != 0)
-        return seen_fail_io(error, NULL, "look");
+    if (seen_os->fstat(file->fd, &st) != 0)
+        return seen_fail_io(error, "path", "look at the file");
     /* A header that needs no journal beside one that is still there: its sync
      * may have failed, and the one on the disk be another, which does. */
-    status = seen_journal_there(s->path, &left);
-    if (status == SEEN_OK && left) status = seen_file_put_header(s, &h);
+    status = seen_journal_there(file->path, &left);
+    if (status == SEEN_OK && left) {
+        status = seen_file_put_header(file, &h, error);
+        if (status != SEEN_OK) return status;
+    }
     h.flags |= SEEN_NATIVE_JOURNALED;
-    if (status == SEEN_OK) status = seen_journal_remove(s->path);
+    if (status == SEEN_OK) status = seen_journal_remove(file->path);
     if (status == SEEN_OK)
-        status = seen_journal_open(&s->journal, s->path, &file, h.id,
-                                   h.epoch + 1, s->applied);
-    if (status == SEEN_OK) status = seen_file_put_header(s, &h);
-    if (status == SEEN_IO) return seen_fail_io(error, NULL, "journal");
-    return status == SEEN_OK ? status : seen_file_explain(error, status);
+        status = seen_journal_open(&file->journal, file->path, &st, h.id,
+                                   h.epoch + 1, file->applied);
+    if (status == SEEN_IO)
+        return seen_fail_io(error, "path", "begin a journal beside it");
+    if (status != SEEN_OK) return seen_file_explain(error, status);
+    return seen_file_put_header(file, &h, error);
 }
 
 /* From the map into private memory, and so into a file of new checksums: now
  * that the dead writer's keys are in, the old ones must be right. */
-static seen_status leave_place(seen_file *s, seen_error *error)
+static seen_status leave_place(seen_file *file, seen_error *error)
 {
     seen_filter *copy;
-    for (uint64_t i = 0; i < s->pages; i++)
-        if (seen_page_sum(s, i) != seen_page_noted(s, i))
-            return seen_file_explain(error, SEEN_CORRUPT);
-    seen_status status = seen_copy(&copy, s->filter, NULL);
+    for (uint64_t i = 0; i < file->pages; i++)
+        if (seen_page_sum(file, i) != seen_page_noted(file, i))
+            return seen_page_bad(file, i, error);
+    seen_status status = seen_copy(&copy, file->filter, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
-    seen_free(s->filter);
-    s->filter = copy;
-    s->in_place = false;
-    unmap_file(s);
-    seen_release(&system_memory, s->dirty, s->pages);
-    s->dirty = NULL;
-    s->pages = 0;
+    seen_free(file->filter);
+    file->filter = copy;
+    file->in_place = false;
+    unmap_file(file);
+    seen_release(&system_memory, file->dirty, file->pages);
+    file->dirty = NULL;
+    file->pages = 0;
     return SEEN_OK;
 }
 
 /* A journal holds hashes, which mean nothing to a filter of another system. */
-static seen_status refuse_foreign(seen_error *error)
+static seen_status refuse_foreign(const char *field, seen_error *error)
 {
     return seen_fail(
-        error, SEEN_UNSUPPORTED, NULL,
+        error, SEEN_UNSUPPORTED, field,
         "a filter of another system is changed as a whole: load it, "
         "change it, save it");
 }
 
 /* A journal belongs to one name, and a checkpoint may replace that name only:
  * under the others the file would be damaged for good. */
-static seen_status refuse_other_names(seen_file *s, seen_error *error)
+static seen_status refuse_other_names(seen_file *file, seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->fstat(s->fd, &st) != 0)
-        return seen_fail_io(error, NULL, "look");
+    if (seen_os->fstat(file->fd, &st) != 0)
+        return seen_fail_io(error, "path", "look at the file");
     if (st.links <= 1) return SEEN_OK;
-    return seen_fail(error, SEEN_INVALID, NULL,
+    return seen_fail(error, SEEN_INVALID, "path",
                      "has %" PRIu64 " names (hard links), and a change would "
                      "reach one of them: change a copy, or use symbolic "
                      "links",
@@ -399,85 +432,104 @@ static seen_status refuse_other_names(seen_file *s, seen_error *error)
  * directory) may replace it, though others may write to it. A checkpoint beside
  * would fail when the keys are in the journal already, which then lies there: its
  * keys count as seen, and nobody has printed them. */
-static seen_status refuse_sticky(seen_file *s, seen_error *error)
+static seen_status refuse_sticky(seen_file *file, seen_error *error)
 {
     enum {
         STICKY = 01000
     };
     char dir[SEEN_PATH_ROOM];
-    struct seen_stat file, place;
+    struct seen_stat st, place;
     uint32_t us = seen_os->user();
-    if (us == 0 || (s->in_place && s->mode == SEEN_DURABLE)) return SEEN_OK;
-    if (seen_io_dir_of(s->path, dir, sizeof dir) != SEEN_OK ||
-        seen_os->stat(dir, &place) != 0 || seen_os->fstat(s->fd, &file) != 0)
-        return seen_fail_io(error, NULL, "look");
-    if (!(place.mode & STICKY) || place.user == us || file.user == us)
+    if (us == 0 || (file->in_place && file->mode == SEEN_DURABLE))
+        return SEEN_OK;
+    if (seen_io_dir_of(file->path, dir, sizeof dir) != SEEN_OK ||
+        seen_os->stat(dir, &place) != 0 || seen_os->fstat(file->fd, &st) != 0)
+        return seen_fail_io(error, "path", "look at the file");
+    if (!(place.mode & STICKY) || place.user == us || st.user == us)
         return SEEN_OK;
     errno = EPERM;
-    return seen_fail(error, SEEN_IO, NULL,
-                     "belongs to another user, in a sticky directory, where "
-                     "only its owner can replace it: change a copy in "
-                     "another directory");
+    return seen_fail_io(error, "path",
+                        "belongs to another user, in a sticky directory, where "
+                        "only its owner can replace it: change a copy in "
+                        "another directory");
 }
 
-static seen_status open_to_write(seen_file *s, const seen_file_options *options,
+static seen_status open_to_write(seen_file *file,
+                                 const seen_file_options *options,
                                  seen_error *error)
 {
     if (options->create && options->create->dialect)
-        return refuse_foreign(error);
-    seen_status status = seen_open_locked(s->path, O_RDWR, 0, &s->fd);
+        return refuse_foreign("options.create", error);
+    seen_status status = seen_open_locked(file->path, O_RDWR, 0, &file->fd);
     if (status == SEEN_ABSENT && options->create)
-        status = create_file(s, options, error);
+        status = create_file(file, options, error);
     else if (status == SEEN_ABSENT)
-        return seen_fail(error, status, NULL, "no such file");
+        return seen_fail(error, status, "path", "no such file");
     if (status == SEEN_BUSY)
         return seen_fail(
-            error, status, NULL,
+            error, status, "path",
             "another program is changing it: try again when it has ended");
-    if (status == SEEN_IO) return seen_fail_io(error, NULL, "open");
-    if (status == SEEN_OK) status = refuse_other_names(s, error);
-    if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, error);
-    if (status == SEEN_OK) status = seen_file_header(s, error);
-    if (status == SEEN_OK && s->header.plan.kind == SEEN_FOREIGN)
-        status = refuse_foreign(error);
-    if (status == SEEN_OK && !(s->header.flags & SEEN_NATIVE_TWO)) {
-        status = give_two_headers(s, options, error);
-        if (status == SEEN_OK) status = map_file(s, SEEN_MAP_READ, error);
-        if (status == SEEN_OK) status = seen_file_header(s, error);
+    if (status == SEEN_IO) return seen_fail_io(error, "path", "open the file");
+    if (status == SEEN_OK) status = refuse_other_names(file, error);
+    if (status == SEEN_OK) status = map_file(file, SEEN_MAP_READ, error);
+    if (status == SEEN_OK) status = seen_file_header(file, error);
+    if (status == SEEN_OK && file->header.plan.kind == SEEN_FOREIGN)
+        status = refuse_foreign("path", error);
+    if (status == SEEN_OK && !(file->header.flags & SEEN_NATIVE_TWO)) {
+        status = give_two_headers(file, options, error);
+        if (status == SEEN_OK) status = map_file(file, SEEN_MAP_READ, error);
+        if (status == SEEN_OK) status = seen_file_header(file, error);
     }
-    if (status == SEEN_OK) status = load_filter(s, options, error);
-    if (status == SEEN_OK) status = refuse_sticky(s, error);
-    if (status == SEEN_OK) status = open_journal(s, error);
-    if (status == SEEN_OK && s->in_place && s->mode == SEEN_WRITE)
-        status = leave_place(s, error);
+    if (status == SEEN_OK) status = load_filter(file, options, error);
+    if (status == SEEN_OK) status = refuse_sticky(file, error);
+    if (status == SEEN_OK) status = open_journal(file, error);
+    if (status == SEEN_OK && file->in_place && file->mode == SEEN_WRITE)
+        status = leave_place(file, error);
     return status;
 }
 
 /* ---- Open, close ---------------------------------------------------------- */
 
-static bool options_ok(const seen_file_options *o)
+static seen_status check_options(const seen_file_options *o, seen_error *error)
 {
     for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i]) return false;
-    return o->mode <= SEEN_DURABLE && !(o->flags & ~SEEN_SECRET_APART) &&
-           !(o->create && o->mode == SEEN_READ);
+        if (o->reserved[i])
+            return seen_fail(
+                error, SEEN_INVALID, "reserved",
+                "options.reserved[%zu] is not 0: clear the options "
+                "before you set them",
+                i);
+    if (o->mode > SEEN_DURABLE)
+        return seen_fail(error, SEEN_INVALID, "mode",
+                         "mode %d: expected SEEN_READ, SEEN_WRITE or "
+                         "SEEN_DURABLE",
+                         (int)o->mode);
+    if (o->flags & ~SEEN_SECRET_APART)
+        return seen_fail(error, SEEN_INVALID, "flags",
+                         "flags 0x%x: expected 0 or SEEN_SECRET_APART",
+                         o->flags);
+    if (o->create && o->mode == SEEN_READ)
+        return seen_fail(error, SEEN_INVALID, "options.create",
+                         "options.create requires SEEN_WRITE or SEEN_DURABLE, "
+                         "and the mode is SEEN_READ");
+    return SEEN_OK;
 }
 
 static seen_status open_once(seen_file **out, const char *path,
                              const seen_file_options *options,
                              seen_outcome *outcome, seen_error *error)
 {
-    seen_file *s;
-    seen_status status = seen_file_make(&s, path, options->mode, error);
+    seen_file *file;
+    seen_status status = seen_file_make(&file, path, options->mode, error);
     if (status != SEEN_OK) return status;
-    status = s->mode == SEEN_READ ? open_to_read(s, options, error)
-                                  : open_to_write(s, options, error);
-    *outcome = s->outcome;
+    status = file->mode == SEEN_READ ? open_to_read(file, options, error)
+                                     : open_to_write(file, options, error);
+    *outcome = file->outcome;
     if (status != SEEN_OK) {
-        seen_file_destroy(s);
+        seen_file_destroy(file);
         return status;
     }
-    *out = s;
+    *out = file;
     return SEEN_OK;
 }
 
@@ -486,13 +538,19 @@ seen_status seen_file_open(seen_file **out, const char *path,
                            seen_outcome *outcome, seen_error *error)
 {
     static const seen_file_options only_read;
-    seen_error_begin(error);
-    if (!options) options = &only_read;
-    if (!out || !path || !options_ok(options) || !seen_outcome_ok(outcome))
-        return seen_file_explain(error, SEEN_INVALID);
     seen_outcome did = {0};
+    seen_error own;
+    if (!options) options = &only_read;
+    if (!error) error = &own;
+    seen_error_begin(error);
+    seen_status status = seen_check_path(path, error);
+    if (status == SEEN_OK && !out)
+        status = seen_fail(error, SEEN_INVALID, "file",
+                           "file: expected a pointer, got NULL");
+    if (status == SEEN_OK) status = check_options(options, error);
+    if (status == SEEN_OK) status = seen_outcome_check(outcome, error);
+    if (status != SEEN_OK) return status;
 
-    seen_status status;
     uint64_t began = 0;
     do {
         seen_error_begin(error);
@@ -503,36 +561,39 @@ seen_status seen_file_open(seen_file **out, const char *path,
 }
 
 /* In a child that was forked: see home.h. */
-static void abandon(seen_file *s)
+static void abandon(seen_file *file)
 {
-    if (pthread_mutex_trylock(&s->lock) != 0) return;
-    seen_journal_abandon(s->journal);
-    seen_free(s->filter);
-    unmap_file(s);
-    seen_io_close(s->fd);
-    free_memory(s);
+    if (pthread_mutex_trylock(&file->lock) != 0) return;
+    seen_journal_abandon(file->journal);
+    seen_free(file->filter);
+    unmap_file(file);
+    seen_io_close(file->fd);
+    free_memory(file);
 }
 
-seen_status seen_file_close(seen_file *s)
+seen_status seen_file_close(seen_file *file, seen_error *error)
 {
-    if (!s) return SEEN_OK;
+    seen_error own;
     seen_status status = SEEN_OK;
-    if (seen_home_left(&s->home)) {
-        abandon(s);
+    if (!error) error = &own;
+    seen_error_begin(error);
+    if (!file) return SEEN_OK;
+    if (seen_home_left(&file->home)) {
+        abandon(file);
         return SEEN_OK;
     }
-    if (s->mode != SEEN_READ && s->failed) {
-        errno = EIO;
-        status = SEEN_IO;
-    } else if (s->mode != SEEN_READ) {
-        status = seen_file_checkpoint(s, 0);
-        if (status == SEEN_OK) status = seen_journal_remove(s->path);
+    if (file->mode != SEEN_READ && file->failed) {
+        status = seen_file_refuse(file, error);
+    } else if (file->mode != SEEN_READ) {
+        status = seen_file_checkpoint(file, 0, error);
+        if (status == SEEN_OK && seen_journal_remove(file->path) != SEEN_OK)
+            status = seen_fail_io(error, "path", "remove the journal");
     }
-    seen_file_destroy(s);
-    return status;
+    seen_file_destroy(file);
+    return seen_error_end(error, status);
 }
 
-const seen_filter *seen_file_filter(const seen_file *s)
+const seen_filter *seen_file_filter(const seen_file *file)
 {
-    return s->filter;
+    return file->filter;
 }

@@ -46,6 +46,7 @@ struct seen_file {
     uint64_t told;    /* the time of the last frame of ours that tells it */
     uint32_t calling; /* for a checkpoint: no more frames until it is made */
     bool failed;      /* a sync failed: no more changes */
+    seen_error why;   /* what that call told its caller */
     seen_outcome outcome; /* of opening or verifying it */
     int doubts; /* times that a reader has seen damage in the journal */
     pthread_mutex_t lock;
@@ -55,23 +56,26 @@ struct seen_file {
 /* ---- file.c ------------------------------------------------------------- */
 
 /* A handle for a path, and nothing opened yet. */
-seen_status seen_file_make(seen_file **f, const char *path, seen_mode mode,
+seen_status seen_file_make(seen_file **file, const char *path, seen_mode mode,
                            seen_error *error);
 /* Without a checkpoint. Leaves errno as it is. */
-void seen_file_destroy(seen_file *s);
+void seen_file_destroy(seen_file *file);
 
 /* Open and map what is at the path, to read or to change in private. */
-seen_status seen_file_map(seen_file *s, enum seen_map_mode mode,
+seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
                           seen_error *error);
 /* Of the file that is mapped. */
-seen_status seen_file_header(seen_file *s, seen_error *error);
+seen_status seen_file_header(seen_file *file, seen_error *error);
 /* Filter, map and descriptor are gone; the handle can be used again. */
-void seen_file_let_go(seen_file *s);
+void seen_file_let_go(seen_file *file);
 
 /* Is the file as it was mapped, and still the one of that name? */
-bool seen_file_unchanged(seen_file *s);
+bool seen_file_unchanged(seen_file *file);
 /* The same, for a reader who got this status from a journal. */
-bool seen_file_settled(seen_file *s, seen_status status);
+bool seen_file_settled(seen_file *file, seen_status status);
+
+/* SEEN_BUSY, after SEEN_FILE_ATTEMPTS. */
+seen_status seen_file_too_fast(seen_error *error);
 
 /* What the status of a container means, where the call did not say more. */
 seen_status seen_file_explain(seen_error *error, seen_status status);
@@ -79,29 +83,40 @@ seen_status seen_file_explain(seen_error *error, seen_status status);
 /* ---- change.c ----------------------------------------------------------- */
 
 /* Apply what the last writer left in the journal. */
-seen_status seen_file_replay(seen_file *s, seen_error *error);
+seen_status seen_file_replay(seen_file *file, seen_error *error);
 
 /* Make everything applied so far part of the file, with these header flags; the
- * journal is not needed any more after that. Nobody else may be changing. */
-seen_status seen_file_checkpoint(seen_file *s, uint32_t flags);
+ * journal is not needed any more after that. No other thread may be changing it.
+ * Here and below, `error` is not NULL. */
+seen_status seen_file_checkpoint(seen_file *file, uint32_t flags,
+                                 seen_error *error);
 
 /* The other header slot, with one more epoch; then it is the one that counts. */
-seen_status seen_file_put_header(seen_file *s, struct seen_native *h);
+seen_status seen_file_put_header(seen_file *file, struct seen_native *h,
+                                 seen_error *error);
+
+/* SEEN_IO: after a failure, as the caller should hear it. */
+seen_status seen_file_refuse(const seen_file *file, seen_error *error);
+
+/* ---- verify.c ------------------------------------------------------------- */
+
+/* SEEN_CORRUPT: this page differs from its checksum. */
+seen_status seen_page_bad(const seen_file *file, uint64_t i, seen_error *error);
 
 /* ---- Pages -------------------------------------------------------------- */
 
-static inline uint32_t seen_page_sum(const seen_file *s, uint64_t i)
+static inline uint32_t seen_page_sum(const seen_file *file, uint64_t i)
 {
-    const struct seen_native *h = &s->header;
+    const struct seen_native *h = &file->header;
     uint64_t at = i * SEEN_PAGE_SIZE;
-    return seen_crc32c(0, s->map + h->payload_offset + at,
+    return seen_crc32c(0, file->map + h->payload_offset + at,
                        (size_t)seen_min64(h->payload_len - at, SEEN_PAGE_SIZE));
 }
 
 /* The same as the table of the file has it. */
-static inline uint32_t seen_page_noted(const seen_file *s, uint64_t i)
+static inline uint32_t seen_page_noted(const seen_file *file, uint64_t i)
 {
-    return seen_get_le32(s->map + s->header.table_offset + 4 * i);
+    return seen_get_le32(file->map + file->header.table_offset + 4 * i);
 }
 
 #endif

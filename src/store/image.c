@@ -68,7 +68,7 @@ static seen_status write_container(void *saved, int fd)
         }
         offset += seen_part_room(part);
     }
-    return status == SEEN_OK ? seen_io_sync(fd) : status;
+    return status;
 }
 
 /* Into a stream. */
@@ -105,11 +105,13 @@ seen_status seen_image_of(const seen_filter *f, uint32_t flags,
     uint8_t id[16];
     uint32_t apart = flags & SEEN_SECRET_APART ? SEEN_NATIVE_APART : 0;
     if (seen_random_secret(id) != SEEN_OK)
-        return seen_fail_io(error, NULL, "random");
+        return seen_fail_io(error, NULL, "draw a random id from the kernel");
     seen_status status = seen_saved_from(f, apart | SEEN_NATIVE_TWO, s);
     if (status == SEEN_INVALID && apart)
-        return seen_fail(error, status, NULL,
-                         "the filter has no secret to keep apart");
+        return seen_fail(error, status, "flags",
+                         "SEEN_SECRET_APART: the filter has no secret to keep "
+                         "apart: leave out the flag, or make it with "
+                         "SEEN_KEYED");
     if (status != SEEN_OK)
         return seen_fail(error, status, NULL, "%s", seen_strerror(status));
     s->header.id = seen_get_le64(id) | 1;
@@ -133,9 +135,8 @@ seen_status seen_image_put(const char *path, int old, struct seen_saved *s,
 static seen_status write_bytes(void *ctx, int fd)
 {
     const seen_key *bytes = ctx;
-    seen_status status = SEEN_OK;
-    if (bytes->len) status = seen_io_write_at(fd, bytes->data, bytes->len, 0);
-    return status == SEEN_OK ? seen_io_sync(fd) : status;
+    return bytes->len ? seen_io_write_at(fd, bytes->data, bytes->len, 0)
+                      : SEEN_OK;
 }
 
 static seen_status pour_bytes(void *ctx, int fd)
@@ -176,24 +177,25 @@ static seen_status put(const char *path, struct seen_replacing what,
     struct seen_there there;
     int made = -1;
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
-        return seen_fail_io(error, NULL, "look");
+        return seen_fail_io(error, "path", "look at the file");
     seen_status status = seen_find_there(real, &there, error);
     if (status != SEEN_OK) return status;
     if (there.stream) {
         made = seen_io_open(real, O_WRONLY, 0);
-        if (made < 0) return seen_fail_io(error, NULL, "open");
+        if (made < 0) return seen_fail_io(error, "path", "open");
         status = pour(what.ctx, made);
-        if (status == SEEN_IO) seen_fail_io(error, NULL, "write");
+        if (status == SEEN_IO) seen_fail_io(error, "path", "write");
     } else if (was && (there.fd < 0 || !still_as(there.fd, was))) {
-        status = seen_fail(error, SEEN_BUSY, NULL,
-                           "another program has changed it meanwhile");
+        status = seen_fail(error, SEEN_BUSY, "path",
+                           "another program has changed it meanwhile: load it "
+                           "again");
     } else {
         what.path = real;
         what.old = there.fd;
         status = seen_replace(&what, &made, error);
         outcome->created = made >= 0;
         if (status == SEEN_OK && seen_journal_remove(real) != SEEN_OK)
-            status = seen_fail_io(error, NULL, "remove the old journal");
+            status = seen_fail_io(error, "path", "remove the old journal");
     }
     seen_io_close(made);
     seen_io_close(there.fd);
@@ -214,9 +216,16 @@ seen_status seen_file_save_over(const char *path, const seen_filter *f,
     seen_outcome did = {0};
     struct seen_saved s;
     seen_error_begin(error);
-    if (!path || !f || flags & ~SEEN_SECRET_APART || !seen_outcome_ok(outcome))
-        return seen_error_end(error, SEEN_INVALID);
-    seen_status status = seen_image_of(f, flags, &s, error);
+    seen_status status = seen_check_path(path, error);
+    if (status == SEEN_OK && !f)
+        status = seen_fail(error, SEEN_INVALID, "f",
+                           "f: expected a filter, got NULL");
+    if (status == SEEN_OK && flags & ~SEEN_SECRET_APART)
+        status =
+            seen_fail(error, SEEN_INVALID, "flags",
+                      "flags 0x%x: expected 0 or SEEN_SECRET_APART", flags);
+    if (status == SEEN_OK) status = seen_outcome_check(outcome, error);
+    if (status == SEEN_OK) status = seen_image_of(f, flags, &s, error);
     if (status != SEEN_OK) return status;
     struct seen_replacing what = {
         .mode = mode_of(&s.header), .write = write_container, .ctx = &s};
@@ -232,11 +241,16 @@ seen_status seen_file_write(const char *path, const void *bytes, size_t len,
     seen_outcome did = {0};
     seen_key all = {bytes, len};
     seen_error_begin(error);
-    if (!path || (len && !bytes) || !seen_outcome_ok(outcome))
-        return seen_error_end(error, SEEN_INVALID);
+    seen_status status = seen_check_path(path, error);
+    if (status == SEEN_OK && len && !bytes)
+        status =
+            seen_fail(error, SEEN_INVALID, "bytes",
+                      "bytes: expected a pointer to %zu bytes, got NULL", len);
+    if (status == SEEN_OK) status = seen_outcome_check(outcome, error);
+    if (status != SEEN_OK) return status;
     struct seen_replacing what = {
         .mode = 0666, .write = write_bytes, .ctx = &all};
-    seen_status status = put(path, what, pour_bytes, NULL, &did, error);
+    status = put(path, what, pour_bytes, NULL, &did, error);
     seen_outcome_tell(outcome, &did);
     return seen_error_end(error, status);
 }

@@ -41,7 +41,7 @@ run bash -c "'$seen' verify - <hurt"; expect_code 2; expect; [[ $out == 'stdin: 
 "$seen" build -q --secret-file key -o apart keys; run "$seen" verify apart; expect_code 0
 run "$seen" verify nowhere; expect_code 2; expect_out "nowhere: BAD: no such file"
 run "$seen" verify keys; expect_code 2; expect_out "keys: BAD: not a filter file, or damaged"
-run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file"
+run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file: expected a filter file"
 : >hollow; run "$seen" verify hollow; expect_code 2
 run "$seen" verify; expect_failure "FILE is missing"
 run bash -c "'$seen' verify blocked >/dev/full"; expect_code 2; expect_err "No space left"
