@@ -51,10 +51,11 @@ static double add_round(seen_kind kind, size_t batch, size_t batches)
     double began = bench_seconds();
     for (size_t i = 0; i < batches; i++) {
         fill(values, keys, batch);
-        must(seen_file_add_many(s, keys, batch, NULL), "add");
+        must(seen_file_add_many(s, seen_keys_of(keys, batch), NULL, NULL),
+             "add");
     }
     double took = bench_seconds() - began;
-    must(seen_file_close(s), "close");
+    must(seen_file_close(s, NULL), "close");
     must(seen_file_verify(path, NULL, NULL), "verify");
     unlink(path);
     return took;
@@ -93,14 +94,14 @@ static void open_row(void)
                       read = {.mode = SEEN_READ};
     seen_file *s;
     must(seen_file_open(&s, path, &create, NULL, NULL), "create");
-    must(seen_file_close(s), "close");
+    must(seen_file_close(s, NULL), "close");
     struct bench_series ours = {0};
     for (int i = 0; i < 20; i++) {
         double began = bench_seconds();
         must(seen_file_open(&s, path, &read, NULL, NULL), "open");
         bool answer;
-        seen_file_maybe_many(s, &(seen_key){"a", 1}, 1, &answer);
-        must(seen_file_close(s), "close");
+        seen_file_maybe_many(s, seen_keys_of(&(seen_key){"a", 1}, 1), &answer);
+        must(seen_file_close(s, NULL), "close");
         bench_round(&ours, (bench_seconds() - began) * 1e6);
     }
     unlink(path);

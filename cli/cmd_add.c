@@ -51,7 +51,8 @@ static seen_status add_some(const seen_key *keys, size_t n, bool *known,
     if (target.facts.plan.kind != SEEN_CUCKOO)
         return add_to_target(&target, keys, n, known, done);
     memset(known, false, n);
-    return seen_file_add_many(target.store, keys, n, done);
+    return seen_file_add_many(target.store, seen_keys_of(keys, n), done,
+                              &target.error);
 }
 
 static size_t add(struct job *job)

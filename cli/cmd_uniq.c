@@ -247,7 +247,8 @@ static size_t ask_state(struct job *job)
     size_t done;
     advance_target(&state);
     seen_status s =
-        seen_file_visit_many(state.store, c->keys, c->n, job->answers, &done);
+        seen_file_visit_many(state.store, seen_keys_of(c->keys, c->n),
+                             job->answers, &done, &state.error);
     if (s != SEEN_OK) blame_target(&state, s, c);
     return done;
 }

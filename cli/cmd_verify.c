@@ -134,7 +134,7 @@ const struct verb verb_verify = {
     .text =
         "A flipped bit in a filter can be a wrong \"never\" that nobody "
         "notices.\n"
-        "Every block of a file has a checksum, and so has every entry of a\n"
+        "Every page of a file has a checksum, and so has every entry of a\n"
         "journal; here all of them are compared. Needs no secret. Exit code "
         "2 if\n"
         "any file is bad.",

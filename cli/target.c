@@ -316,9 +316,11 @@ void must_be_whole(const struct target *t)
 void advance_target(struct target *t)
 {
     if (t->facts.plan.kind != SEEN_WINDOW) return;
-    seen_status s = t->store ? seen_file_advance(t->store, clock_ms())
-                             : seen_advance(t->loaded, clock_ms());
-    if (s != SEEN_OK) fail("%s: %s", t->name, seen_strerror(s));
+    seen_status s = t->store
+                        ? seen_file_advance(t->store, clock_ms(), &t->error)
+                        : seen_advance(t->loaded, clock_ms());
+    if (s != SEEN_OK)
+        fail("%s: %s", t->name, t->store ? t->error.text : seen_strerror(s));
 }
 
 void must_be_file(const struct target *t)
@@ -412,7 +414,9 @@ seen_status add_to_target(struct target *t, const seen_key *keys, size_t n,
                           bool *before, size_t *done)
 {
     if (t->remote) return add_to_remote(t, keys, n, before, done);
-    if (t->store) return seen_file_visit_many(t->store, keys, n, before, done);
+    if (t->store)
+        return seen_file_visit_many(t->store, seen_keys_of(keys, n), before,
+                                    done, &t->error);
     if (t->counts) memset(before, false, n);
     seen_status status = seen_visit_many(t->loaded, seen_keys_of(keys, n),
                                          t->counts ? NULL : before, done);
@@ -426,7 +430,9 @@ seen_status remove_from_target(struct target *t, const seen_key *keys, size_t n,
     if (t->remote)
         return seen_remote_remove_many(t->remote, seen_keys_of(keys, n),
                                        removed, &t->error);
-    if (t->store) return seen_file_remove_many(t->store, keys, n, removed);
+    if (t->store)
+        return seen_file_remove_many(t->store, seen_keys_of(keys, n), removed,
+                                     NULL, &t->error);
     for (size_t i = 0; i < n; i++) {
         seen_status status = seen_remove(t->loaded, keys[i].data, keys[i].len);
         if (status != SEEN_OK && status != SEEN_ABSENT) return status;
@@ -444,8 +450,8 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
                  t->error.text);
     } else if (status == SEEN_IO) {
         t->failed = true;
-        snprintf(c->failure, sizeof c->failure, "%s: %s", t->name,
-                 strerror(errno));
+        snprintf(c->failure, sizeof c->failure, "%.120s: %.130s", t->name,
+                 t->store ? t->error.text : strerror(errno));
     } else if (status == SEEN_INVALID && t->facts.plan.kind == SEEN_BITMAP) {
         c->bad = "is not below the bound of this bitmap";
     } else if (status == SEEN_UNSUPPORTED && t->dialect) {
@@ -461,10 +467,8 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
 
 void close_target(struct target *t)
 {
-    seen_status status = seen_file_close(t->store);
-    if (status != SEEN_OK && !t->failed)
-        fail("%s: %s", t->name,
-             status == SEEN_IO ? strerror(errno) : seen_strerror(status));
+    seen_status status = seen_file_close(t->store, &t->error);
+    if (status != SEEN_OK && !t->failed) fail("%s: %s", t->name, t->error.text);
     close_foreign(t);
     close_remote(t);
     free(t->bytes);

@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Fill `key` with 16 secret bytes for seen_spec.key, from the kernel's random
- * generator and from nothing else: SEEN_IO, key untouched, if it has none. */
-SEEN_API seen_status seen_random_secret(uint8_t key[16]);
+/* Fill `secret` with 16 bytes for seen_spec.key, from the kernel's random
+ * generator and from nothing else: SEEN_IO, secret untouched, if it has none. */
+SEEN_API seen_status seen_random_secret(uint8_t secret[16]);
 
 /* ---- A filter in a file ------------------------------------------------- */
 
@@ -33,7 +33,7 @@ SEEN_API seen_status seen_random_secret(uint8_t key[16]);
  *            file that is replaced keeps its mode, owner and group as far as
  *            this process may give them; a journal has those of its file.
  * Full disk  SEEN_IO, errno ENOSPC: a file that is changed in place has its
- *            blocks before. Somebody else who truncates a file that is open here
+ *            space on disk before. Somebody else who truncates a file that is open here
  *            causes SIGBUS, as with any mapped file.
  * Forks      A handle belongs to the process that opened it. In a child that was
  *            forked every call that changes is SEEN_INVALID; open the file again
@@ -47,9 +47,9 @@ SEEN_API seen_status seen_random_secret(uint8_t key[16]);
  *            children that have not closed their copy.
  *
  * One writer and any number of readers, in any processes. A reader sees the
- * file as it was when it was opened, or newer. All calls on one store may run
- * at once; the filter that seen_file_filter() lends may be asked while
- * nobody changes the store.
+ * file as it was when it was opened, or newer. All calls on one handle may run
+ * at once; the filter that seen_file_filter() lends may be asked while no
+ * call changes it.
  */
 typedef struct seen_file seen_file;
 
@@ -85,40 +85,51 @@ typedef struct seen_outcome {
 } seen_outcome;
 
 /*
+ * Fields of an error: "path", "secret", "mode", "flags", "options.create",
+ * "reserved", "keys", "file" (the handle). Its text does not repeat the path.
+ *
  * SEEN_ABSENT   no such file, and nothing to create it from
  * SEEN_BUSY     another writer has it, also after options.wait_ms
  * SEEN_CORRUPT  damaged; seen_file_verify() says where
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
  */
-SEEN_API seen_status seen_file_open(seen_file **s, const char *path,
+SEEN_API seen_status seen_file_open(seen_file **file, const char *path,
                                     const seen_file_options *options,
                                     seen_outcome *outcome, seen_error *error);
 
-/* Everything to disk, journal gone. The store is closed whatever the status;
- * after SEEN_IO, what was acknowledged is still in file and journal. */
-SEEN_API seen_status seen_file_close(seen_file *s);
+/* Everything to disk, journal gone. The handle is closed whatever the status;
+ * after SEEN_IO, what was acknowledged is still in file and journal. NULL is
+ * SEEN_OK. */
+SEEN_API seen_status seen_file_close(seen_file *file, seen_error *error);
 
-/* Lent until the store is changed or closed. */
-SEEN_API const seen_filter *seen_file_filter(const seen_file *s);
+/* Lent until the file is changed or closed. */
+SEEN_API const seen_filter *seen_file_filter(const seen_file *file);
 
-/* As the calls of seen.h without _store_. After a failed sync every change is
- * SEEN_IO until the store is opened again: nobody knows what is on disk. */
-SEEN_API void seen_file_maybe_many(seen_file *s, const seen_key *keys, size_t n,
-                                   bool *answers);
-SEEN_API seen_status seen_file_add_many(seen_file *s, const seen_key *keys,
-                                        size_t n, size_t *added);
-SEEN_API seen_status seen_file_visit_many(seen_file *s, const seen_key *keys,
-                                          size_t n, bool *before,
-                                          size_t *visited);
-/* removed[i]: key i was there. */
-SEEN_API seen_status seen_file_remove_many(seen_file *s, const seen_key *keys,
-                                           size_t n, bool *removed);
-/* The time, for SEEN_WINDOW. Reaches the file with the next change; of a store
- * that is only read, it concerns nobody else. */
-SEEN_API seen_status seen_file_advance(seen_file *s, uint64_t now_ms);
+/* As the calls of seen.h without file_, with keys in any layout. A batch that is
+ * not valid is SEEN_INVALID before anything reaches the journal.
+ *
+ * SEEN_IO: error says which call failed. After a failed sync every change is
+ * SEEN_IO, and says why, until the file is opened again: what is on disk is not
+ * known. SEEN_CORRUPT: the file is damaged where keys of this call belong; none of
+ * the last 65,536 or fewer of them, which make one frame of the journal, is in.
+ * SEEN_UNSUPPORTED: opened with SEEN_READ, or a kind that cannot do that. */
+SEEN_API seen_status seen_file_maybe_many(seen_file *file, seen_keys keys,
+                                          bool *answers);
+SEEN_API seen_status seen_file_add_many(seen_file *file, seen_keys keys,
+                                        size_t *added, seen_error *error);
+SEEN_API seen_status seen_file_visit_many(seen_file *file, seen_keys keys,
+                                          bool *before, size_t *visited,
+                                          seen_error *error);
+SEEN_API seen_status seen_file_remove_many(seen_file *file, seen_keys keys,
+                                           bool *removed, size_t *done,
+                                           seen_error *error);
+/* The time, for SEEN_WINDOW. Reaches the file with the next change; with
+ * SEEN_READ it concerns this handle only. */
+SEEN_API seen_status seen_file_advance(seen_file *file, uint64_t now_ms,
+                                       seen_error *error);
 /* Everything acknowledged is in the file itself afterwards. Happens by itself
  * when the journal has grown long. */
-SEEN_API seen_status seen_file_sync(seen_file *s);
+SEEN_API seen_status seen_file_sync(seen_file *file, seen_error *error);
 
 /* Write a filter to `path`, beside it first, then renamed: whatever happens,
  * there is the old file or the new one. SEEN_BUSY: a writer has the old one.

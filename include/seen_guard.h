@@ -7,10 +7,10 @@
  * exist stops all but a few of them; the few it lets through are remembered for
  * a short while.
  *
- *     if (seen_guard_ask(guard, key, len, now, NULL) == SEEN_REJECT)
+ *     if (seen_guard_ask(guard, key, len, now_ms, NULL) == SEEN_REJECT)
  *         return not_found;
  *     row = cache_or_database(key);
- *     if (!row) seen_guard_missed(guard, key, len, now);
+ *     if (!row) seen_guard_missed(guard, key, len, now_ms);
  *
  * and whoever inserts a row says seen_guard_created() *before* others can read
  * it, and lets them read it within miss_ms. A key that was created is never
@@ -35,8 +35,8 @@
  *            pass; or nothing, if it was made so. It opens, too, when a key that
  *            was created could not be kept anywhere.
  * Threads    All calls may run at once.
- * Time       `now` is in milliseconds, from the caller; a miss is told with the
- *            `now` it was asked with, however long the database took.
+ * Time       `now_ms` is in milliseconds, from the caller; a miss is told with
+ *            the `now_ms` it was asked with, however long the database took.
  */
 #ifndef SEEN_GUARD_H
 #define SEEN_GUARD_H
@@ -69,25 +69,26 @@ SEEN_API const char *seen_reason_name(seen_reason reason);
 
 /* Zero means the default. */
 typedef struct seen_guard_options {
-    uint64_t misses;  /* remembered at most: 65,536; 16 bytes each */
-    uint64_t miss_ms; /* for so long: 30,000 */
-    bool closed;      /* without a filter, reject */
-    uint64_t reserved[6];
+    uint64_t misses;      /* remembered at most: 65,536; 16 bytes each */
+    uint64_t miss_ms;     /* for so long: 30,000 */
+    bool closed;          /* without a filter, reject */
+    uint64_t reserved[6]; /* zero */
 } seen_guard_options;
 
 /* Without a filter yet. SEEN_IO: the kernel has no random numbers. */
 SEEN_API seen_status seen_guard_new(seen_guard **g,
-                                    const seen_guard_options *options);
+                                    const seen_guard_options *options,
+                                    seen_error *error);
 /* With the filter it has. */
 SEEN_API void seen_guard_free(seen_guard *g);
 
 /* May it exist? *reason (may be NULL): why. */
 SEEN_API seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
-                                     uint64_t now, seen_reason *reason);
+                                     uint64_t now_ms, seen_reason *reason);
 
 /* It was asked for, at this time, and the database did not have it. */
 SEEN_API void seen_guard_missed(seen_guard *g, const void *key, size_t len,
-                                uint64_t now);
+                                uint64_t now_ms);
 
 /* It is about to exist. What the filter cannot take, or denies because it is
  * SEEN_LISTED_NEVER, the guard keeps in a list.
@@ -95,7 +96,8 @@ SEEN_API void seen_guard_missed(seen_guard *g, const void *key, size_t len,
  * until the next swap nothing is rejected that the filter does not have, or, if
  * it was wanted for a new filter only, that one must be built anew. */
 SEEN_API seen_status seen_guard_created(seen_guard *g, const void *key,
-                                        size_t len, uint64_t now);
+                                        size_t len, uint64_t now_ms,
+                                        seen_error *error);
 
 /* From now on keep the keys that are created, for the filter that is being
  * built. Again: begin anew. */
@@ -107,9 +109,11 @@ SEEN_API void seen_guard_rebuild(seen_guard *g);
  * kept. SEEN_INVALID: no seen_guard_rebuild() since the last swap, so that nobody
  * knows what was created while this one was built (of two who rebuild at once,
  * the second). */
-SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter);
+SEEN_API seen_status seen_guard_swap(seen_guard *g, seen_filter *filter,
+                                     seen_error *error);
 
 typedef struct seen_guard_stats {
+    size_t size; /* sizeof (seen_guard_stats), set by the caller */
     uint64_t asked;
     uint64_t passed;     /* maybe, listed, created */
     uint64_t open;       /* asked while the filter was missing or incomplete */
@@ -126,12 +130,12 @@ typedef struct seen_guard_stats {
     bool has_filter;
     bool rebuild; /* recommended: twice the promise, measured, or a created
                      key is missing from the filter */
-    uint64_t reserved[6];
 } seen_guard_stats;
 
 /* Of this moment; counts since the guard was made, the rates since the last
- * swap. */
-SEEN_API void seen_guard_stats_of(seen_guard *g, seen_guard_stats *stats);
+ * swap. SEEN_INVALID: stats->size is not set. */
+SEEN_API seen_status seen_guard_stats_of(seen_guard *g,
+                                         seen_guard_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -253,7 +253,7 @@ static void show_attack(seen_guard *guard)
     printf("    %.4f %% of the attacks passed the guard; promised: at most "
            "%.1f %%\n",
            100 * rate, 100 * PROMISE);
-    seen_guard_stats s;
+    seen_guard_stats s = {.size = sizeof s};
     seen_guard_stats_of(guard, &s);
     promise(a.queries == misses + attacks,
             "without the guard every attack is a query");
@@ -404,7 +404,7 @@ static void rebuild(struct worker *w, const char *why)
  * guard now and then, and rebuild when it says so. */
 static bool keep(struct worker *w)
 {
-    seen_guard_stats s = {0};
+    seen_guard_stats s = {.size = sizeof s};
     for (int i = 0; i < 1000 && !s.rebuild; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         seen_guard_stats_of(service.guard, &s);
@@ -507,7 +507,7 @@ int main(int argc, char **argv)
     fill(&workers[0].database);
     nanos = malloc(requests * sizeof *nanos);
     seen_guard *guard = NULL;
-    if (!nanos || seen_guard_new(&guard, NULL)) die("memory");
+    if (!nanos || seen_guard_new(&guard, NULL, NULL)) die("memory");
     service.guard = guard;
     printf("%d products in SQLite\n", ROWS);
     rebuild(&workers[0], "building the filter");

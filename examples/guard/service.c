@@ -54,7 +54,8 @@ bool service_create(struct worker *w, const char *key, const struct product *p)
     if (!database_begin(&w->database)) return false;
     /* If it cannot be kept the guard opens, and says so in its statistics: no
      * reason not to insert. If the insert fails a key too many is in the filter. */
-    if (s->guard) seen_guard_created(s->guard, key, strlen(key), now_ms());
+    if (s->guard)
+        seen_guard_created(s->guard, key, strlen(key), now_ms(), NULL);
     if (!database_insert(&w->database, key, p) ||
         !database_commit(&w->database)) {
         database_rollback(&w->database);
@@ -105,7 +106,7 @@ bool service_rebuild(struct worker *w,
     struct scan s = {.progress = progress, .rows = database_count(d)};
     seen_status status = new_filter(&s.filter, s.rows);
     if (status == SEEN_OK && database_scan(d, add_row, &s)) {
-        status = seen_guard_swap(guard, s.filter);
+        status = seen_guard_swap(guard, s.filter, NULL);
         if (status == SEEN_OK) {
             progress(s.done, s.done);
             return true; /* the filter is the guard's now */

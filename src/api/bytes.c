@@ -282,7 +282,7 @@ static seen_status read_state(seen_filter *f, const uint8_t *buf,
                               const struct seen_native *h)
 {
     const uint8_t *state =
-        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+        buf + h->table_offset + 4 * seen_native_pages(h->payload_len);
     f->ops->shape(f);
     seen_status status = h->state_len > 0 ? SEEN_CORRUPT : SEEN_OK;
     if (f->ops->load_state) status = f->ops->load_state(f, state, h->state_len);
@@ -304,7 +304,7 @@ static seen_status read_list(seen_filter *f, const uint8_t *buf,
                              const struct seen_native *h)
 {
     const uint8_t *listed = buf + h->table_offset +
-                            4 * seen_native_blocks(h->payload_len) +
+                            4 * seen_native_pages(h->payload_len) +
                             h->state_len;
     if (h->listed_len == 0 && h->listed_policy == 0) return SEEN_OK;
     if (h->listed_policy != SEEN_LISTED_NEVER &&
@@ -362,7 +362,7 @@ read_foreign_state(const uint8_t *buf, const struct seen_native *h,
                    seen_spec *spec, uint64_t *len, bool *counted)
 {
     const uint8_t *state =
-        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+        buf + h->table_offset + 4 * seen_native_pages(h->payload_len);
     char name[32] = {0};
     if (h->state_len <= FOREIGN_STATE ||
         h->state_len >= FOREIGN_STATE + sizeof name)
@@ -439,11 +439,11 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
 {
     /* 1. The container. */
     seen_spec spec = {.allocator = allocator};
-    uint64_t len, block;
+    uint64_t len, page;
     bool counted;
     seen_status status = seen_native_check_extra(buf, h);
     if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, &block);
+        status = seen_native_verify(buf, h, &page);
     if (status != SEEN_OK) return status;
     if (mode == SEEN_RESTORE_MAP) return SEEN_UNSUPPORTED;
     const struct seen_dialect *d =
@@ -495,11 +495,11 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
     }
     /* 1. Everything that can be checked without memory. */
     seen_filter common;
-    uint64_t block;
+    uint64_t page;
     seen_status status = read_common(h, secret, &common);
     if (status == SEEN_OK) status = seen_native_check_extra(buf, h);
     if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, &block);
+        status = seen_native_verify(buf, h, &page);
     if (status != SEEN_OK) return status;
     if (mode != SEEN_RESTORE_COPY && !SEEN_LITTLE_ENDIAN)
         return SEEN_UNSUPPORTED;
@@ -567,11 +567,11 @@ seen_status seen_verify(const void *buf, size_t len)
 {
     if (!buf) return SEEN_INVALID;
     struct seen_native h;
-    uint64_t block;
+    uint64_t page;
     seen_status status = seen_native_read(buf, len, &h);
     if (status == SEEN_OK && h.flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
     if (status == SEEN_OK) status = seen_native_check_extra(buf, &h);
-    if (status == SEEN_OK) status = seen_native_verify(buf, &h, &block);
+    if (status == SEEN_OK) status = seen_native_verify(buf, &h, &page);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* api/bytes.h - filters to containers and back, for seen_save() and the file
- * store. */
+/* api/bytes.h - filters to containers and back, for seen_save() and filter
+ * files. */
 #ifndef SEEN_API_BYTES_H
 #define SEEN_API_BYTES_H
 

@@ -8,7 +8,7 @@
  * decide from the header alone whether the length is right, and only then looks
  * further; a payload that can be mapped is aligned for being used where it
  * lies; a checksum for every 64 KiB lets a huge file be opened at once and
- * checked piece by piece, and lets a writer who has changed three blocks
+ * checked piece by piece, and lets a writer who has changed three pages
  * compute three checksums.
  *
  * A saved filter has one header. A file that is changed where it lies has two,
@@ -42,9 +42,9 @@ static uint64_t round_up(uint64_t x, uint64_t to)
     return (x + to - 1) / to * to;
 }
 
-uint64_t seen_native_blocks(uint64_t payload_len)
+uint64_t seen_native_pages(uint64_t payload_len)
 {
-    return round_up(payload_len, SEEN_BLOCK_SIZE) / SEEN_BLOCK_SIZE;
+    return round_up(payload_len, SEEN_PAGE_SIZE) / SEEN_PAGE_SIZE;
 }
 
 uint64_t seen_part_room(const struct seen_part *part)
@@ -61,7 +61,7 @@ static bool place(struct seen_native *h)
         return false;
     h->table_offset =
         h->flags & SEEN_NATIVE_TWO ? 2 * SEEN_HEADER_STRIDE : SEEN_HEADER_SIZE;
-    uint64_t table = 4 * seen_native_blocks(h->payload_len);
+    uint64_t table = 4 * seen_native_pages(h->payload_len);
     uint64_t end = h->table_offset + table + h->state_len + h->listed_len;
     h->payload_offset = round_up(end, SEEN_LINE_SIZE);
     return h->payload_offset + h->payload_len <= PTRDIFF_MAX;
@@ -100,7 +100,7 @@ void seen_native_put(const struct seen_native *h, uint8_t *to)
     seen_put_le32(to + 44, h->plan.width);
     seen_put_le16(to + 48, hash_number(h->hash));
     seen_put_le16(to + 50, (uint16_t)h->listed_policy);
-    seen_put_le32(to + 52, SEEN_BLOCK_SIZE);
+    seen_put_le32(to + 52, SEEN_PAGE_SIZE);
     seen_put_le64(to + 56, h->items);
     if (!(h->flags & SEEN_NATIVE_APART)) memcpy(to + 64, h->secret, 16);
     seen_put_le64(to + 80, h->secret_check);
@@ -121,26 +121,26 @@ void seen_native_put(const struct seen_native *h, uint8_t *to)
 struct summing {
     uint8_t *table;
     uint32_t crc;
-    uint64_t in_block;
+    uint64_t in_page;
 };
 
-static void end_block(struct summing *s)
+static void end_page(struct summing *s)
 {
     seen_put_le32(s->table, s->crc);
     s->table += 4;
     s->crc = 0;
-    s->in_block = 0;
+    s->in_page = 0;
 }
 
 static void sum(struct summing *s, const uint8_t *bytes, uint64_t len)
 {
     while (len > 0) {
-        uint64_t now = seen_min64(len, SEEN_BLOCK_SIZE - s->in_block);
+        uint64_t now = seen_min64(len, SEEN_PAGE_SIZE - s->in_page);
         s->crc = seen_crc32c(s->crc, bytes, (size_t)now);
-        s->in_block += now;
+        s->in_page += now;
         bytes += now;
         len -= now;
-        if (s->in_block == SEEN_BLOCK_SIZE) end_block(s);
+        if (s->in_page == SEEN_PAGE_SIZE) end_page(s);
     }
 }
 
@@ -164,14 +164,14 @@ static void sum_part(struct summing *s, const struct seen_part *part)
 void seen_native_head(struct seen_native *h, const struct seen_native_body *b,
                       uint8_t *head)
 {
-    uint64_t table_len = 4 * seen_native_blocks(h->payload_len);
+    uint64_t table_len = 4 * seen_native_pages(h->payload_len);
     uint8_t *table = head + h->table_offset, *extra = table + table_len;
     memset(head, 0, (size_t)h->payload_offset);
 
     struct summing s = {.table = table};
     for (uint32_t i = 0; i < b->count; i++)
         sum_part(&s, &b->parts[i]);
-    if (s.in_block) end_block(&s);
+    if (s.in_page) end_page(&s);
     if (h->state_len) memcpy(extra, b->state, h->state_len);
     if (h->listed_len) memcpy(extra + h->state_len, b->listed, h->listed_len);
 
@@ -280,7 +280,7 @@ static bool form_fits(const struct seen_native *h)
     return h->key_form <= (has_one ? SEEN_KEYS_UTF16 : SEEN_KEYS_UNKNOWN);
 }
 
-/* Only a file store has two headers, and only such a file has a history. */
+/* Only a filter file has two headers, and only such a file has a history. */
 static bool history_fits(const struct seen_native *h)
 {
     return h->flags & SEEN_NATIVE_TWO || !(h->id | h->epoch | h->sequence);
@@ -327,7 +327,7 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
     if (!h->hash || h->flags & ~SEEN_NATIVE_FLAGS || !secret_fits(h) ||
         !list_fits(h) || !history_fits(h) || !form_fits(h) ||
         h->state_len > SEEN_STATE_MAX || !sensible_rate(fpp) ||
-        seen_get_le32(from + 52) != SEEN_BLOCK_SIZE ||
+        seen_get_le32(from + 52) != SEEN_PAGE_SIZE ||
         !all_zero(from + 148, CRC_AT - 148))
         return SEEN_CORRUPT;
     h->plan.hash_bits = h->hash->bits;
@@ -339,7 +339,7 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
 /* The padding between the parts of the head. */
 static bool padding_ok(const uint8_t *buf, const struct seen_native *h)
 {
-    uint64_t end = h->table_offset + 4 * seen_native_blocks(h->payload_len) +
+    uint64_t end = h->table_offset + 4 * seen_native_pages(h->payload_len) +
                    h->state_len + h->listed_len;
     const uint64_t gap = SEEN_HEADER_STRIDE - SEEN_HEADER_SIZE;
     if (h->flags & SEEN_NATIVE_TWO &&
@@ -377,26 +377,26 @@ seen_status seen_native_check_extra(const uint8_t *buf,
                                     const struct seen_native *h)
 {
     const uint8_t *extra =
-        buf + h->table_offset + 4 * seen_native_blocks(h->payload_len);
+        buf + h->table_offset + 4 * seen_native_pages(h->payload_len);
     uint32_t crc = seen_crc32c(0, extra, (size_t)h->state_len + h->listed_len);
     return crc == h->extra_crc ? SEEN_OK : SEEN_CORRUPT;
 }
 
 seen_status seen_native_verify(const uint8_t *buf, const struct seen_native *h,
-                               uint64_t *block)
+                               uint64_t *page)
 {
     const uint8_t *table = buf + h->table_offset;
     const uint8_t *payload = buf + h->payload_offset;
-    uint64_t n = seen_native_blocks(h->payload_len);
-    *block = UINT64_MAX;
+    uint64_t n = seen_native_pages(h->payload_len);
+    *page = UINT64_MAX;
     if (seen_crc32c(0, table, (size_t)(4 * n)) != h->table_crc)
         return SEEN_CORRUPT;
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t left = h->payload_len - i * SEEN_BLOCK_SIZE;
-        uint32_t crc = seen_crc32c(0, payload + i * SEEN_BLOCK_SIZE,
-                                   (size_t)seen_min64(left, SEEN_BLOCK_SIZE));
+        uint64_t left = h->payload_len - i * SEEN_PAGE_SIZE;
+        uint32_t crc = seen_crc32c(0, payload + i * SEEN_PAGE_SIZE,
+                                   (size_t)seen_min64(left, SEEN_PAGE_SIZE));
         if (crc == seen_get_le32(table + 4 * i)) continue;
-        *block = i;
+        *page = i;
         return SEEN_CORRUPT;
     }
     return SEEN_OK;

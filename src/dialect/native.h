@@ -14,13 +14,13 @@
 
 #define SEEN_HEADER_SIZE   256
 #define SEEN_HEADER_STRIDE 512 /* the second one lies in another sector */
-#define SEEN_BLOCK_SIZE    65536
+#define SEEN_PAGE_SIZE     65536
 #define SEEN_MAX_PARTS     64
 
 /* Header flags. */
 #define SEEN_NATIVE_KEYED     1u /* the hash has a secret */
 #define SEEN_NATIVE_APART     2u /* which is not in the file */
-#define SEEN_NATIVE_TWO       4u /* there are two headers, for file stores */
+#define SEEN_NATIVE_TWO       4u /* there are two headers: a filter file */
 #define SEEN_NATIVE_JOURNALED 8u /* not all is here: read the journal, too */
 #define SEEN_NATIVE_FLAGS     15u
 
@@ -36,7 +36,7 @@ struct seen_native {
     uint32_t listed_policy;
     uint32_t key_form;
     uint64_t payload_offset, payload_len;
-    uint64_t id, epoch, sequence; /* of a file store; 0 otherwise */
+    uint64_t id, epoch, sequence; /* of a filter file; 0 otherwise */
     uint64_t table_offset;
     uint32_t table_crc, extra_crc; /* extra: state and listed */
     uint32_t slot;                 /* which header was taken */
@@ -50,7 +50,7 @@ struct seen_native_body {
 };
 
 /* How many checksums a payload has; how far parts reach in it. */
-SEEN_PRIVATE uint64_t seen_native_blocks(uint64_t payload_len);
+SEEN_PRIVATE uint64_t seen_native_pages(uint64_t payload_len);
 SEEN_PRIVATE uint64_t seen_part_room(const struct seen_part *part);
 
 /* Fill in table_offset, payload_offset and payload_len from the flags and the
@@ -82,10 +82,10 @@ SEEN_PRIVATE seen_status seen_native_read(const uint8_t *buf, size_t len,
                                           struct seen_native *h);
 
 /* State and list; then the payload: after seen_native_read(). The number of the
- * first bad block in *block, if that is what is wrong. */
+ * first bad page in *page, if that is what is wrong. */
 seen_status seen_native_check_extra(const uint8_t *buf,
                                     const struct seen_native *h);
 seen_status seen_native_verify(const uint8_t *buf, const struct seen_native *h,
-                               uint64_t *block);
+                               uint64_t *page);
 
 #endif

@@ -32,20 +32,24 @@
 #include "seen_file.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/out.h"
 #include "hash/hash.h"
 #include "probe/reduce.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#define SHARDS   32
-#define WAYS     8
-#define MISSES   65536
-#define MISS_MS  30000
-#define ENOUGH   20 /* wrong passes before a rate means something */
-#define CREATED  ((uint64_t)1 << 63) /* in `when` */
-#define MOST_NOW (CREATED - 2)
+#define SHARDS     32
+#define WAYS       8
+#define MISSES     65536
+#define MISS_MS    30000
+#define MISSES_MAX ((uint64_t)1 << 40)
+#define ENOUGH     20 /* wrong passes before a rate means something */
+#define CREATED    ((uint64_t)1 << 63) /* in `when` */
+#define NOW_MAX    (CREATED - 2)
 
 struct memory {
     uint64_t hash; /* 0: nothing */
@@ -68,8 +72,8 @@ struct seen_guard {
     double fpp;
     seen_allowlist *since;
     bool rebuilding;
-    bool spoiled; /* a created key is neither in the filter nor in `since` */
-    bool lost;    /* one of since the rebuild began */
+    bool incomplete; /* a created key is neither in the filter nor in `since` */
+    bool lost;       /* one of since the rebuild began */
     uint64_t swaps;
     seen_guard_stats before; /* the counters, at the last swap */
     struct shard shards[SHARDS];
@@ -104,34 +108,62 @@ void seen_guard_free(seen_guard *g)
     seen_release(&system_memory, g, sizeof *g);
 }
 
-seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options)
+static seen_status check_options(const seen_guard_options *o, seen_error *error)
+{
+    if (o->misses > MISSES_MAX)
+        return seen_fail(error, SEEN_INVALID, "misses",
+                         "misses %" PRIu64 ": expected at most %" PRIu64,
+                         o->misses, MISSES_MAX);
+    if (o->miss_ms > NOW_MAX)
+        return seen_fail(error, SEEN_INVALID, "miss_ms",
+                         "miss_ms %" PRIu64 ": expected at most %" PRIu64,
+                         o->miss_ms, NOW_MAX);
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i])
+            return seen_fail(
+                error, SEEN_INVALID, "reserved",
+                "options.reserved[%zu] is not 0: clear the options "
+                "before you set them",
+                i);
+    return SEEN_OK;
+}
+
+seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options,
+                           seen_error *error)
 {
     static const seen_guard_options standard;
     const seen_guard_options *o = options ? options : &standard;
-    if (!out || o->misses > (uint64_t)1 << 40) return SEEN_INVALID;
-    if (o->miss_ms > MOST_NOW) return SEEN_INVALID;
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i]) return SEEN_INVALID;
+    seen_error_begin(error);
+    if (!out)
+        return seen_fail(error, SEEN_INVALID, "g",
+                         "g: expected a pointer, got NULL");
+    seen_status status = check_options(o, error);
+    if (status != SEEN_OK) return status;
     seen_guard *g = seen_alloc_zeroed(&system_memory, sizeof *g);
-    if (!g) return SEEN_NOMEM;
+    if (!g) return seen_error_end(error, SEEN_NOMEM);
     uint64_t misses = o->misses ? o->misses : MISSES;
     g->buckets = (misses + SHARDS * WAYS - 1) / (SHARDS * WAYS);
     g->miss_ms = o->miss_ms ? o->miss_ms : MISS_MS;
     g->closed = o->closed;
     g->rebuilding = true; /* whoever builds the first filter has begun */
-    seen_status status = seen_random_secret(g->secret);
+    if (seen_random_secret(g->secret) != SEEN_OK)
+        status = seen_fail_io(error, NULL, "draw a secret from the kernel");
     if (status == SEEN_OK) status = seen_allowlist_new(&g->since, NULL);
     for (size_t i = 0; i < SHARDS; i++) {
         struct shard *s = &g->shards[i];
         pthread_mutex_init(&s->lock, NULL);
         s->memories = seen_alloc_zeroed(&system_memory, memory_size(g));
-        if (!s->memories && status == SEEN_OK) status = SEEN_NOMEM;
+        if (!s->memories && status == SEEN_OK)
+            status = seen_fail(error, SEEN_NOMEM, "misses",
+                               "no memory for %" PRIu64 " remembered misses of "
+                               "16 bytes each",
+                               misses);
     }
     if (status == SEEN_OK)
         *out = g;
     else
         seen_guard_free(g);
-    return status;
+    return seen_error_end(error, status);
 }
 
 /* ---- Shards ------------------------------------------------------------- */
@@ -168,74 +200,77 @@ static struct memory *bucket_of(const seen_guard *g, const struct shard *s,
     return s->memories + WAYS * seen_reduce(h.lo, g->buckets);
 }
 
-/* A miss ahead of `now` is of another clock, and means nothing; a creation ahead
- * of `now` is one that somebody with an older `now` has yet to hear of. */
-static bool is_fresh(const seen_guard *g, const struct memory *m, uint64_t now)
+/* A miss ahead of `now_ms` is of another clock, and means nothing; a creation ahead
+ * of `now_ms` is one that somebody with an older `now_ms` has yet to hear of. */
+static bool is_fresh(const seen_guard *g, const struct memory *m,
+                     uint64_t now_ms)
 {
     uint64_t when = m->when & ~CREATED;
-    if (when > now) return m->when & CREATED;
-    return m->hash && now - when < g->miss_ms;
+    if (when > now_ms) return m->when & CREATED;
+    return m->hash && now_ms - when < g->miss_ms;
 }
 
 static struct memory *recall(const seen_guard *g, const struct shard *s,
-                             seen_hash h, uint64_t now)
+                             seen_hash h, uint64_t now_ms)
 {
     struct memory *m = bucket_of(g, s, h);
     for (size_t i = 0; i < WAYS; i++)
-        if (m[i].hash == h.lo && is_fresh(g, &m[i], now)) return &m[i];
+        if (m[i].hash == h.lo && is_fresh(g, &m[i], now_ms)) return &m[i];
     return NULL;
 }
 
 /* What may be forgotten first: old ones, then misses, then creations. */
-static uint64_t worth(const seen_guard *g, const struct memory *m, uint64_t now)
+static uint64_t worth(const seen_guard *g, const struct memory *m,
+                      uint64_t now_ms)
 {
-    return is_fresh(g, m, now) ? m->when + 1 : 0;
+    return is_fresh(g, m, now_ms) ? m->when + 1 : 0;
 }
 
 static void remember(const seen_guard *g, struct shard *s, seen_hash h,
-                     uint64_t now, uint64_t what)
+                     uint64_t now_ms, uint64_t what)
 {
     struct memory *m = bucket_of(g, s, h), *place = m;
     for (size_t i = 0; i < WAYS; i++)
-        if (worth(g, &m[i], now) < worth(g, place, now)) place = &m[i];
+        if (worth(g, &m[i], now_ms) < worth(g, place, now_ms)) place = &m[i];
     for (size_t i = 0; i < WAYS; i++)
         if (m[i].hash == h.lo) place = &m[i];
-    if (worth(g, place, now) > CREATED && what != CREATED) return;
-    *place = (struct memory){h.lo, now | what};
+    if (worth(g, place, now_ms) > CREATED && what != CREATED) return;
+    *place = (struct memory){h.lo, now_ms | what};
 }
 
 /* ---- Asking ------------------------------------------------------------- */
 
 static bool is_listed(const seen_filter *f, const void *key, size_t len)
 {
-    seen_listed policy = SEEN_LISTED_NEVER;
-    const seen_allowlist *list = seen_allowed(f, &policy);
-    return list && policy == SEEN_LISTED_ALWAYS &&
+    seen_listed rule = SEEN_LISTED_NEVER;
+    const seen_allowlist *list = seen_allowed(f, &rule);
+    return list && rule == SEEN_LISTED_ALWAYS &&
            seen_allowlist_has(list, key, len);
 }
 
 static seen_reason judge(const seen_guard *g, const struct shard *s,
-                         const void *key, size_t len, seen_hash h, uint64_t now)
+                         const void *key, size_t len, seen_hash h,
+                         uint64_t now_ms)
 {
     if (!g->filter) return SEEN_REASON_LOADING;
     bool maybe = seen_maybe(g->filter, key, len);
     if (!maybe && seen_allowlist_count(g->since))
         maybe = seen_allowlist_has(g->since, key, len);
-    if (!maybe) return g->spoiled ? SEEN_REASON_LOADING : SEEN_REASON_ABSENT;
+    if (!maybe) return g->incomplete ? SEEN_REASON_LOADING : SEEN_REASON_ABSENT;
     if (is_listed(g->filter, key, len)) return SEEN_REASON_LISTED;
-    const struct memory *m = recall(g, s, h, now);
+    const struct memory *m = recall(g, s, h, now_ms);
     if (!m) return SEEN_REASON_MAYBE;
     return m->when & CREATED ? SEEN_REASON_CREATED : SEEN_REASON_MISSED;
 }
 
 seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
-                            uint64_t now, seen_reason *why)
+                            uint64_t now_ms, seen_reason *why)
 {
-    if (now > MOST_NOW) now = MOST_NOW;
+    if (now_ms > NOW_MAX) now_ms = NOW_MAX;
     seen_hash h = hash_of(g, key, len);
     struct shard *s = shard_of(g, h);
     pthread_mutex_lock(&s->lock);
-    seen_reason reason = judge(g, s, key, len, h, now);
+    seen_reason reason = judge(g, s, key, len, h, now_ms);
     s->count.asked++;
     s->count.open += reason == SEEN_REASON_LOADING;
     s->count.absent += reason == SEEN_REASON_ABSENT;
@@ -247,14 +282,15 @@ seen_verdict seen_guard_ask(seen_guard *g, const void *key, size_t len,
     return reject ? SEEN_REJECT : SEEN_ASK;
 }
 
-void seen_guard_missed(seen_guard *g, const void *key, size_t len, uint64_t now)
+void seen_guard_missed(seen_guard *g, const void *key, size_t len,
+                       uint64_t now_ms)
 {
-    if (now > MOST_NOW) now = MOST_NOW;
+    if (now_ms > NOW_MAX) now_ms = NOW_MAX;
     seen_hash h = hash_of(g, key, len);
     struct shard *s = shard_of(g, h);
     pthread_mutex_lock(&s->lock);
-    s->count.missed += g->filter && !g->spoiled;
-    remember(g, s, h, now, 0);
+    s->count.missed += g->filter && !g->incomplete;
+    remember(g, s, h, now_ms, 0);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -268,31 +304,38 @@ static bool takes(seen_filter *f, const void *key, size_t len)
 }
 
 /* With all locks. What the filter cannot take, the list does. */
-static seen_status note_created(seen_guard *g, const void *key, size_t len)
+static seen_status note_created(seen_guard *g, const void *key, size_t len,
+                                seen_error *error)
 {
     bool in = g->filter && takes(g->filter, key, len);
     if (in && !g->rebuilding) return SEEN_OK;
     seen_status status = seen_allowlist_add(g->since, key, len);
     if (status == SEEN_OK) return SEEN_OK;
     g->lost = true;
-    if (!in) g->spoiled = true;
-    return status;
+    if (!in) g->incomplete = true;
+    return seen_fail(
+        error, status, "key", "a key of %zu bytes could not be kept (%s): %s",
+        len, seen_strerror(status),
+        in ? "build the new filter again, from seen_guard_rebuild()"
+           : "the guard lets keys pass that its filter does not "
+             "have, until the next swap");
 }
 
 seen_status seen_guard_created(seen_guard *g, const void *key, size_t len,
-                               uint64_t now)
+                               uint64_t now_ms, seen_error *error)
 {
-    if (now > MOST_NOW) now = MOST_NOW;
+    if (now_ms > NOW_MAX) now_ms = NOW_MAX;
     seen_hash h = hash_of(g, key, len);
     struct shard *s = shard_of(g, h);
     pthread_mutex_lock(&s->lock);
     s->count.created++;
-    remember(g, s, h, now, CREATED);
+    remember(g, s, h, now_ms, CREATED);
     bool done = g->concurrent && !g->rebuilding && takes(g->filter, key, len);
     pthread_mutex_unlock(&s->lock);
+    seen_error_begin(error);
     if (done) return SEEN_OK;
     lock_all(g);
-    seen_status status = note_created(g, key, len);
+    seen_status status = note_created(g, key, len, error);
     unlock_all(g);
     return status;
 }
@@ -351,15 +394,24 @@ static void sum_up(const seen_guard *g, seen_guard_stats *out)
     }
 }
 
-seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
+seen_status seen_guard_swap(seen_guard *g, seen_filter *filter,
+                            seen_error *error)
 {
     seen_info info = {0};
+    seen_error_begin(error);
     if (filter) seen_info_of(filter, &info); /* reads all of it: before */
     lock_all(g);
     if (filter && (!g->rebuilding || g->lost)) {
-        seen_status why = g->rebuilding ? SEEN_NOMEM : SEEN_INVALID;
+        bool lost = g->rebuilding;
         unlock_all(g);
-        return why;
+        return lost ? seen_fail(error, SEEN_NOMEM, "filter",
+                                "keys that were created since "
+                                "seen_guard_rebuild() could not all be kept: "
+                                "rebuild again")
+                    : seen_fail(error, SEEN_INVALID, "filter",
+                                "no seen_guard_rebuild() since the last swap, "
+                                "so keys created meanwhile are not known: "
+                                "rebuild again");
     }
     seen_filter *old = g->filter;
     if (filter) bring_along(g, filter);
@@ -367,7 +419,7 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter)
     g->concurrent = filter && info.flags & SEEN_CONCURRENT;
     g->fpp = info.fpp;
     g->rebuilding = !filter; /* without one, the next one is on its way */
-    g->spoiled = false;
+    g->incomplete = false;
     if (filter) g->lost = false;
     g->swaps++;
     g->before = (seen_guard_stats){0};
@@ -398,22 +450,24 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? (double)part / (double)whole : 0;
 }
 
-void seen_guard_stats_of(seen_guard *g, seen_guard_stats *out)
+seen_status seen_guard_stats_of(seen_guard *g, seen_guard_stats *out)
 {
-    *out = (seen_guard_stats){0};
-    out->misses_now = count_misses(g);
+    seen_guard_stats s = {0};
+    if (!out || !seen_out_ok(&out->size)) return SEEN_INVALID;
+    s.misses_now = count_misses(g);
     lock_all(g);
-    sum_up(g, out);
+    sum_up(g, &s);
     seen_guard_stats before = g->before;
-    bool spoiled = g->filter && g->spoiled;
-    out->swaps = g->swaps;
-    out->has_filter = g->filter && !spoiled;
-    out->fpp_promised = g->fpp;
+    bool incomplete = g->filter && g->incomplete;
+    s.swaps = g->swaps;
+    s.has_filter = g->filter && !incomplete;
+    s.fpp_promised = g->fpp;
     unlock_all(g);
-    uint64_t missed = out->missed - before.missed;
-    uint64_t absent = out->absent - before.absent;
-    out->wrong_share = share(missed, out->passed - before.passed);
-    out->fpp_measured = share(missed, missed + absent);
-    out->rebuild = spoiled || (missed >= ENOUGH &&
-                               out->fpp_measured > 2 * out->fpp_promised);
+    uint64_t missed = s.missed - before.missed;
+    uint64_t absent = s.absent - before.absent;
+    s.wrong_share = share(missed, s.passed - before.passed);
+    s.fpp_measured = share(missed, missed + absent);
+    s.rebuild =
+        incomplete || (missed >= ENOUGH && s.fpp_measured > 2 * s.fpp_promised);
+    return seen_out(&out->size, &s, sizeof s);
 }

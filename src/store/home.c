@@ -11,7 +11,7 @@ void seen_home_settle(struct seen_home *h)
     h->process = seen_os->process();
     snprintf(h->sentence, sizeof h->sentence,
              "this handle belongs to process %" PRIu64
-             "; open the store again after fork()",
+             "; open it again after fork()",
              h->process);
 }
 

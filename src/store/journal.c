@@ -44,6 +44,9 @@
  *
  * Commit: the first thread that comes syncs for everybody who has appended by
  * then; the others sleep until a sync that covers them has returned.
+ *
+ * Writing and replay are in one file, long as it is: what replay may conclude from
+ * bytes follows from the order in which they are written.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -210,7 +213,7 @@ static bool whole_frame(const uint8_t *p, uint64_t left, uint64_t salt)
 {
     if (left < FRAME) return false;
     uint32_t len = seen_get_le32(p);
-    return len <= SEEN_FRAME_MOST && frame_size(len) <= left &&
+    return len <= SEEN_FRAME_MAX && frame_size(len) <= left &&
            seen_get_le64(p + 16) == salt &&
            seen_get_le32(p + 4) == frame_crc(p, len);
 }
@@ -616,7 +619,7 @@ seen_status seen_journal_append(seen_journal *j, uint32_t type,
                                 const void *payload, size_t len,
                                 uint64_t *sequence)
 {
-    if (len > SEEN_FRAME_MOST) return SEEN_INVALID;
+    if (len > SEEN_FRAME_MAX) return SEEN_INVALID;
     size_t size = (size_t)frame_size(len);
     if (!frame_has_room(j, size)) return SEEN_NOMEM;
 

@@ -20,7 +20,7 @@
 
 #include "store/os.h"
 
-#define SEEN_FRAME_MOST ((size_t)1 << 24) /* bytes of payload */
+#define SEEN_FRAME_MAX ((size_t)1 << 24) /* bytes of payload */
 
 typedef struct seen_journal seen_journal;
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define RANDOM_FROM ((size_t)1 << 30)
-#define MOST_LINKS  40 /* as the kernel follows */
+#define LINKS_MAX   40 /* as the kernel follows */
 
 static ssize_t os_get_random(void *buf, size_t len)
 {
@@ -110,7 +110,7 @@ static int os_resolve(const char *path, char *buf, size_t cap)
     }
     strcpy(real, path);
     while ((more = follow(real)) > 0)
-        if (++links > MOST_LINKS) return errno = ELOOP, -1;
+        if (++links > LINKS_MAX) return errno = ELOOP, -1;
     if (more < 0) return -1;
     make_absolute(real);
     struct stat st;

@@ -1,6 +1,6 @@
 /*
  * random.c - secrets from the kernel, or none at all. A clock is no substitute:
- * whoever can guess the second can guess the key.
+ * whoever can guess the second can guess the secret.
  */
 #include "seen_file.h"
 
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-seen_status seen_random_secret(uint8_t key[16])
+seen_status seen_random_secret(uint8_t secret[16])
 {
     uint8_t fresh[16];
     size_t have = 0;
@@ -19,6 +19,6 @@ seen_status seen_random_secret(uint8_t key[16])
         if (got <= 0) return SEEN_IO;
         have += (size_t)got;
     }
-    memcpy(key, fresh, sizeof fresh);
+    memcpy(secret, fresh, sizeof fresh);
     return SEEN_OK;
 }

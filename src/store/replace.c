@@ -41,17 +41,20 @@ seen_status seen_find_there(const char *path, struct seen_there *there,
     struct seen_stat st = {0};
     *there = (struct seen_there){.fd = -1};
     if (seen_os->stat(path, &st) != 0)
-        return errno == ENOENT ? SEEN_OK : seen_fail_io(error, NULL, "look");
+        return errno == ENOENT
+                   ? SEEN_OK
+                   : seen_fail_io(error, "path", "look at the file");
     if (st.directory)
-        return seen_fail(error, SEEN_INVALID, NULL, "is a directory");
+        return seen_fail(error, SEEN_INVALID, "path",
+                         "is a directory: expected a file");
     there->stream = !st.regular;
     if (there->stream) return SEEN_OK;
     seen_status status = seen_open_locked(path, O_RDONLY, 0, &there->fd);
     if (status == SEEN_BUSY)
         return seen_fail(
-            error, status, NULL,
+            error, status, "path",
             "another program is changing it: try again when it has ended");
-    if (status == SEEN_IO) return seen_fail_io(error, NULL, "open");
+    if (status == SEEN_IO) return seen_fail_io(error, "path", "open the file");
     return SEEN_OK; /* or it has just gone */
 }
 
@@ -96,11 +99,12 @@ static seen_status remove_stale(const char *beside, seen_error *error)
         seen_os->unlink(beside) != 0 && errno != ENOENT)
         status = SEEN_IO;
     seen_io_close(fd);
-    if (status == SEEN_IO)
-        seen_fail(error, status, NULL,
-                  "create a file beside it: %s is in the way: remove it (%s)",
-                  seen_io_base(beside), strerror(errno));
-    return status;
+    if (status != SEEN_IO) return status;
+    char what[SEEN_PATH_ROOM + 64];
+    snprintf(what, sizeof what,
+             "create a file beside it: %s is in the way: remove it",
+             seen_io_base(beside));
+    return seen_fail_io(error, "path", what);
 }
 
 /* A new file beside, locked. */
@@ -111,7 +115,7 @@ static seen_status open_beside(const struct seen_replacing *what,
     for (int i = 0; i < ATTEMPTS && status == SEEN_OK; i++) {
         int fd = create_beside(what, beside);
         if (fd < 0 && errno != EEXIST)
-            return seen_fail_io(error, NULL, "create a file beside it");
+            return seen_fail_io(error, "path", "create a file beside it");
         if (fd < 0) {
             status = remove_stale(beside, error);
             continue;
@@ -123,50 +127,64 @@ static seen_status open_beside(const struct seen_replacing *what,
         }
         seen_io_close(fd);
         if (status == SEEN_IO)
-            seen_fail_io(error, NULL, "lock a file beside it");
+            seen_fail_io(error, "path", "lock a file beside it");
     }
     if (status == SEEN_IO) return status;
-    return seen_fail(error, SEEN_BUSY, NULL, "another program is writing %s",
+    return seen_fail(error, SEEN_BUSY, "path",
+                     "another program is writing %s: try again when it has "
+                     "ended",
                      seen_io_base(beside));
 }
 
-/* Would a rename to `path` take away nothing but what we have locked (old, -1:
- * nothing)? Whoever asks holds the lock of the file beside, without which nobody
+/* A rename to `path` must take away nothing but what we have locked (old, -1:
+ * nothing). Whoever asks holds the lock of the file beside, without which nobody
  * renames: the answer stays true. */
-static bool ours_to_replace(const char *path, int old)
+static seen_status check_ours(const char *path, int old, seen_error *error)
 {
-    struct seen_stat st;
-    if (old >= 0 && seen_still_there(path, old)) return true;
-    return seen_os->stat(path, &st) != 0 && errno == ENOENT;
+    struct seen_stat now, ours;
+    if (seen_os->stat(path, &now) != 0)
+        return errno == ENOENT
+                   ? SEEN_OK
+                   : seen_fail_io(error, "path", "look at the file");
+    if (old >= 0 && seen_os->fstat(old, &ours) != 0)
+        return seen_fail_io(error, "path", "look at the file");
+    if (old >= 0 && now.device == ours.device && now.inode == ours.inode)
+        return SEEN_OK;
+    return seen_fail(error, SEEN_BUSY, "path",
+                     "another program has just made it: try again");
 }
 
 seen_status seen_replace(const struct seen_replacing *what, int *fd,
                          seen_error *error)
 {
     char beside[SEEN_PATH_ROOM];
-    if (!name_new(beside, what->path)) return seen_fail_io(error, NULL, "name");
+    if (!name_new(beside, what->path))
+        return seen_fail_io(error, "path", "name a file beside it");
     int to = -1;
     seen_status status = open_beside(what, beside, &to, error);
     if (status != SEEN_OK) return status;
-    if (!ours_to_replace(what->path, what->old)) {
-        status = seen_fail(error, SEEN_BUSY, NULL,
-                           "another program has just made it");
-        goto fail;
-    }
+    status = check_ours(what->path, what->old, error);
+    if (status != SEEN_OK) goto fail;
 
     status = what->write(what->ctx, to);
     if (status != SEEN_OK) {
-        if (status == SEEN_IO) seen_fail_io(error, NULL, "write");
+        if (status == SEEN_IO)
+            seen_fail_io(error, "path", "write a file beside it");
+        goto fail;
+    }
+    if (seen_io_sync(to) != SEEN_OK) {
+        status = seen_fail_io(error, "path", "sync the file beside it");
         goto fail;
     }
     if (seen_os->rename(beside, what->path) != 0) {
-        status = seen_fail_io(error, NULL, "rename");
+        status = seen_fail_io(error, "path", "rename the file beside it");
         goto fail;
     }
     *fd = to;
     status = seen_io_sync_dir(what->path);
-    return status == SEEN_OK ? status
-                             : seen_fail_io(error, NULL, "sync directory");
+    return status == SEEN_OK
+               ? status
+               : seen_fail_io(error, "path", "sync the directory");
 
 fail:;
     int before = errno;

@@ -41,7 +41,7 @@ struct seen_replacing {
     const char *path;
     int old;     /* what is there, locked, or -1 */
     mode_t mode; /* of the new file, less the umask, if nothing is there */
-    seen_status (*write)(void *ctx, int fd); /* all of it, and sync */
+    seen_status (*write)(void *ctx, int fd); /* all of it */
     void *ctx;
 };
 

@@ -23,17 +23,17 @@ for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
 done
 size=$(stat -c %s blocked)
 cp blocked hurt; flip hurt $((size - 1))
-run "$seen" verify hurt; expect_out "hurt: BAD: block 2 of 3 (bytes $((1088 + 2 * 65536)) to $((size - 1))) does not match its checksum"
+run "$seen" verify hurt; expect_out "hurt: BAD: page 3 of 3 (bytes $((1088 + 2 * 65536)) to $((size - 1))) does not match its checksum"
 run "$seen" verify blocked hurt bloom; expect_code 2
 expect; [ "$(wc -l <.out)" -eq 3 ] || wrong "a verdict for each"
 run "$seen" verify -q blocked hurt bloom; expect_code 2; expect; [ "$(wc -l <.out)" -eq 1 ] || wrong "-q"
-run "$seen" verify --json blocked hurt; expect_code 2; expect_json good false; expect_json problem '"block 2'
+run "$seen" verify --json blocked hurt; expect_code 2; expect_json good false; expect_json problem '"page 3'
 
 # Nor does it become good by being added to or merged: that would hide it.
 run bash -c "seq 100000 100200 | '$seen' add -q hurt"; expect_code 2; expect_err "the file is damaged where this key belongs"
-run "$seen" merge -o both hurt blocked; expect_failure "hurt: block 2 of 3"; expect_no_file both
-run "$seen" merge -o both blocked hurt; expect_failure "hurt: block 2 of 3"; expect_no_file both
-run "$seen" verify hurt; expect_code 2; expect; [[ $out == "hurt: BAD: block 2 of 3"* ]] || wrong "the damage is hidden"
+run "$seen" merge -o both hurt blocked; expect_failure "hurt: page 3 of 3"; expect_no_file both
+run "$seen" merge -o both blocked hurt; expect_failure "hurt: page 3 of 3"; expect_no_file both
+run "$seen" verify hurt; expect_code 2; expect; [[ $out == "hurt: BAD: page 3 of 3"* ]] || wrong "the damage is hidden"
 
 # From stdin; without the secret; what is no filter.
 run bash -c "'$seen' verify - <blocked"; expect_code 0; expect_out "stdin: good"
@@ -41,7 +41,7 @@ run bash -c "'$seen' verify - <hurt"; expect_code 2; expect; [[ $out == 'stdin: 
 "$seen" build -q --secret-file key -o apart keys; run "$seen" verify apart; expect_code 0
 run "$seen" verify nowhere; expect_code 2; expect_out "nowhere: BAD: no such file"
 run "$seen" verify keys; expect_code 2; expect_out "keys: BAD: not a filter file, or damaged"
-run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file"
+run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file: expected a filter file"
 : >hollow; run "$seen" verify hollow; expect_code 2
 run "$seen" verify; expect_failure "FILE is missing"
 run bash -c "'$seen' verify blocked >/dev/full"; expect_code 2; expect_err "No space left"

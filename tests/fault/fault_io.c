@@ -26,13 +26,23 @@ static struct {
     uint64_t acked; /* keys 0 .. acked-1 are to stay */
     uint64_t added; /* keys 0 .. added-1 went in without an error */
     bool made;
+    int expected;      /* errno of every call that fails; 0: any */
     seen_status first; /* what the first call that failed said */
     seen_outcome outcome;
     seen_error error;
 } run = {.outcome.size = sizeof run.outcome};
 
+/* Whatever failed, the error says the same as the status, in a sentence, and with
+ * the number of the system call's error, also where that came earlier. */
 static bool went_wrong(seen_status status)
 {
+    assert_int_equal(run.error.status, status);
+    assert_int_equal(run.error.os_errno != 0, status == SEEN_IO);
+    assert_int_equal(run.error.text[0] != '\0', status != SEEN_OK);
+    if (run.expected && status == SEEN_IO)
+        if (run.error.os_errno != run.expected)
+            fail_msg("%s: error %d, expected %d", run.error.text,
+                     run.error.os_errno, run.expected);
     if (status != SEEN_OK && run.first == SEEN_OK) run.first = status;
     return status != SEEN_OK;
 }
@@ -40,7 +50,8 @@ static bool went_wrong(seen_status status)
 static void add(seen_file *s, uint64_t *next)
 {
     struct test_batch b = test_batch_new(*next, BATCH);
-    seen_status status = seen_file_add_many(s, b.keys, BATCH, NULL);
+    seen_status status =
+        seen_file_add_many(s, seen_keys_of(b.keys, BATCH), NULL, &run.error);
     if (!went_wrong(status) && run.added == *next) run.added = *next + BATCH;
     if (run.mode == SEEN_DURABLE) run.acked = run.added;
     *next += BATCH;
@@ -51,17 +62,14 @@ static void change_file(uint64_t *next)
 {
     seen_file *s;
     seen_file_options o = {.mode = run.mode, .create = run.spec};
-    if (went_wrong(
-            seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error))) {
-        assert_string_not_equal(run.error.text, "");
+    if (went_wrong(seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error)))
         return;
-    }
     run.made = true;
     add(s, next);
     add(s, next);
-    if (!went_wrong(seen_file_sync(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_sync(s, &run.error))) run.acked = run.added;
     add(s, next);
-    if (!went_wrong(seen_file_close(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_close(s, &run.error))) run.acked = run.added;
 }
 
 /* Load, merge with itself, save over the file. */
@@ -73,10 +81,8 @@ static void rewrite_file(void)
     if (went_wrong(seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error)))
         return;
     assert_int_equal(seen_copy(&copy, seen_file_filter(s), NULL), SEEN_OK);
-    seen_file_close(s);
-    if (went_wrong(
-            seen_file_save(FILE_NAME, copy, 0, &run.outcome, &run.error)))
-        assert_string_not_equal(run.error.text, "");
+    seen_file_close(s, NULL);
+    went_wrong(seen_file_save(FILE_NAME, copy, 0, &run.outcome, &run.error));
     seen_free(copy);
     went_wrong(seen_file_verify(FILE_NAME, &run.outcome, &run.error));
 }
@@ -105,7 +111,7 @@ static void check_file(struct sim *disk, const char *when)
         if (there != run.acked)
             fail_msg("%s: %llu of %llu keys", when, (unsigned long long)there,
                      (unsigned long long)run.acked);
-        assert_int_equal(seen_file_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     }
     if (seen_file_verify(FILE_NAME, &outcome, &error) != SEEN_OK)
         fail_msg("%s: verify: %s", when, error.text);
@@ -144,7 +150,9 @@ static bool one_fault(uint64_t n, int error, bool shorten, bool persistent)
         fault_arm_short(f, n, persistent);
     else
         fault_arm(f, n, error, persistent);
+    run.expected = shorten ? 0 : error;
     script();
+    run.expected = 0;
     bool fired = f->fired > 0;
     const char *call = f->call ? f->call : "none";
     fault_arm(f, 0, 0, false);
@@ -195,23 +203,20 @@ static void any_life(struct test_rng *r)
     run.mode = test_below(r, 2) ? SEEN_WRITE : SEEN_DURABLE;
     seen_file_options o = {.mode = run.mode, .create = run.spec};
     run.added = run.acked;
-    if (went_wrong(
-            seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error))) {
-        assert_string_not_equal(run.error.text, "");
+    if (went_wrong(seen_file_open(&s, FILE_NAME, &o, &run.outcome, &run.error)))
         return;
-    }
     run.made = true;
     bool good = true;
     for (uint64_t steps = test_below(r, 6); good && steps > 0; steps--)
         if (test_below(r, 3) == 0) {
-            good = !went_wrong(seen_file_sync(s));
+            good = !went_wrong(seen_file_sync(s, &run.error));
             if (good) run.acked = run.added;
         } else {
             uint64_t next = run.added;
             add(s, &next);
             good = run.added == next;
         }
-    if (!went_wrong(seen_file_close(s))) run.acked = run.added;
+    if (!went_wrong(seen_file_close(s, &run.error))) run.acked = run.added;
 }
 
 static uint64_t any_run(struct test_rng *r)

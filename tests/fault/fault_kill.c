@@ -54,14 +54,16 @@ static void work(const seen_spec *spec, seen_mode mode)
     }
     for (int i = 0;; i++) {
         struct test_batch b = test_batch_new(shared->acked, BATCH);
-        if (seen_file_add_many(s, b.keys, BATCH, NULL) != SEEN_OK) _exit(2);
+        if (seen_file_add_many(s, seen_keys_of(b.keys, BATCH), NULL, NULL) !=
+            SEEN_OK)
+            _exit(2);
         test_batch_free(&b);
         shared->acked += BATCH;
         shared->ready = true;
-        if (i % 17 == 16 && seen_file_sync(s) != SEEN_OK) _exit(3);
+        if (i % 17 == 16 && seen_file_sync(s, NULL) != SEEN_OK) _exit(3);
         if (i == 400) break;
     }
-    if (seen_file_close(s) != SEEN_OK) _exit(4);
+    if (seen_file_close(s, NULL) != SEEN_OK) _exit(4);
     shared->done = true;
     for (;;)
         pause();
@@ -83,7 +85,7 @@ static void check(void)
         fail_msg("%s", error.text);
     assert_int_equal(test_count_maybe(seen_file_filter(s), 0, shared->acked),
                      shared->acked);
-    seen_file_close(s);
+    seen_file_close(s, NULL);
     if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
         fail_msg("verify: %s", error.text);
 }

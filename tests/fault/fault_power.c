@@ -132,7 +132,7 @@ static void use_what_is_left(void)
     if (status == SEEN_ABSENT && !run.made) return;
     explain(status, &error);
     assert_as_acknowledged(seen_file_filter(s));
-    seen_file_close(s);
+    seen_file_close(s, NULL);
     explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
 
     explain(seen_file_open(&s, FILE_NAME, &write, &outcome, &error), &error);
@@ -141,8 +141,10 @@ static void use_what_is_left(void)
     assert_as_acknowledged(seen_file_filter(s));
     struct test_batch b = keys(TEST_STRANGERS, BATCH);
     run.added += BATCH;
-    assert_int_equal(seen_file_add_many(s, b.keys, BATCH, NULL), SEEN_OK);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(
+        seen_file_add_many(s, seen_keys_of(b.keys, BATCH), NULL, NULL),
+        SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     explain(seen_file_open(&s, FILE_NAME, &read, &outcome, &error), &error);
     assert_false(outcome.recovered);
     assert_as_acknowledged(seen_file_filter(s));
@@ -150,7 +152,7 @@ static void use_what_is_left(void)
                     b.answers);
     for (size_t i = 0; i < BATCH; i++)
         assert_true(b.answers[i]);
-    seen_file_close(s);
+    seen_file_close(s, NULL);
     test_batch_free(&b);
     explain(seen_file_verify(FILE_NAME, &outcome, &error), &error);
     run.added -= BATCH; /* the disk that has them is thrown away */
@@ -178,8 +180,9 @@ static void add(seen_file *s, uint64_t n)
     struct test_batch b = keys(run.begun, n);
     run.begun += n;
     if (run.spec->kind == SEEN_WINDOW) /* nothing leaves: all must be there */
-        assert_int_equal(seen_file_advance(s, run.begun), SEEN_OK);
-    assert_int_equal(seen_file_add_many(s, b.keys, n, NULL), SEEN_OK);
+        assert_int_equal(seen_file_advance(s, run.begun, NULL), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, seen_keys_of(b.keys, n), NULL, NULL),
+                     SEEN_OK);
     if (run.mode == SEEN_DURABLE) run.acked = run.begun;
     test_batch_free(&b);
 }
@@ -188,7 +191,9 @@ static void take_away(seen_file *s, uint64_t n)
 {
     struct test_batch b = keys(run.gone, n);
     run.gone += n;
-    assert_int_equal(seen_file_remove_many(s, b.keys, b.n, b.answers), SEEN_OK);
+    assert_int_equal(seen_file_remove_many(s, seen_keys_of(b.keys, b.n),
+                                           b.answers, NULL, NULL),
+                     SEEN_OK);
     for (size_t i = 0; i < b.n; i++)
         assert_true(b.answers[i]);
     if (run.mode == SEEN_DURABLE) run.removed = run.gone;
@@ -204,7 +209,7 @@ static void acknowledge(void)
 
 static void sync(seen_file *s)
 {
-    assert_int_equal(seen_file_sync(s), SEEN_OK);
+    assert_int_equal(seen_file_sync(s, NULL), SEEN_OK);
     acknowledge();
 }
 
@@ -225,7 +230,7 @@ static void live(void)
         if (life == 1) sync(s);
         add(s, 7);
         if (removes()) take_away(s, 5);
-        assert_int_equal(seen_file_close(s), SEEN_OK);
+        assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
         acknowledge();
     }
 }

@@ -89,7 +89,7 @@ struct sum {
 static seen_status add_up(void *ctx, const struct seen_frame *f)
 {
     struct sum *s = ctx;
-    must(f->sequence == s->last + 1 && f->len <= SEEN_FRAME_MOST);
+    must(f->sequence == s->last + 1 && f->len <= SEEN_FRAME_MAX);
     s->last = f->sequence;
     s->frames++;
     for (size_t i = 0; i < f->len; i++)

@@ -272,7 +272,7 @@ static void write_reseeded_fuse(void)
     must(found, "every fuse filter was built at once");
 }
 
-/* A file store has two headers. */
+/* A filter file has two headers. */
 static void write_stored(void)
 {
     seen_filter *f = fill(files[0].spec, MEMBERS);

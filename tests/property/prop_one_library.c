@@ -93,7 +93,7 @@ static void across(const seen_spec *spec)
     seen_free(loaded);
     seen_free(copy);
     seen_free(mine);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
 }
 
 static void a_filter_that_is_lent_is_like_any_other(void **state)

@@ -40,8 +40,9 @@ static void four_gib_work_like_four_kib(void **state)
     if (seen_file_open(&s, path, &o, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);
     struct test_batch b = test_batch_new(0, 2000);
-    assert_int_equal(seen_file_add_many(s, b.keys, 2000, NULL), SEEN_OK);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(
+        seen_file_add_many(s, seen_keys_of(b.keys, 2000), NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     test_batch_free(&b);
 
     uint64_t before = pages_read();
@@ -54,7 +55,7 @@ static void four_gib_work_like_four_kib(void **state)
     const seen_filter *f = seen_file_filter(s);
     assert_int_equal(test_count_maybe(f, 0, 2000), 2000);
     assert_int_equal(test_count_maybe(f, TEST_STRANGERS, 100000), 0);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     if (test_scale() == 1) return; /* reading it all takes a while */
     if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
         fail_msg("%s", error.text);

@@ -27,11 +27,13 @@ static void *add_all(void *number)
     uint64_t first = (uint64_t)(uintptr_t)number * BATCHES * BATCH;
     for (uint64_t i = 0; i < BATCHES; i++) {
         struct test_batch b = test_batch_new(first + i * BATCH, BATCH);
-        if (seen_file_add_many(store, b.keys, BATCH, NULL) != SEEN_OK) abort();
-        seen_file_maybe_many(store, b.keys, BATCH, b.answers);
+        if (seen_file_add_many(store, seen_keys_of(b.keys, BATCH), NULL,
+                               NULL) != SEEN_OK)
+            abort();
+        seen_file_maybe_many(store, seen_keys_of(b.keys, BATCH), b.answers);
         for (size_t k = 0; k < BATCH; k++)
             if (!b.answers[k]) abort();
-        if (i == BATCHES / 2 && seen_file_sync(store) != SEEN_OK) abort();
+        if (i == BATCHES / 2 && seen_file_sync(store, NULL) != SEEN_OK) abort();
         test_batch_free(&b);
     }
     return NULL;
@@ -58,7 +60,7 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         for (size_t n = 0; n < THREADS; n++)
             pthread_join(t[n], NULL);
         uint64_t syncs = calls->calls;
-        assert_int_equal(seen_file_close(store), SEEN_OK);
+        assert_int_equal(seen_file_close(store, NULL), SEEN_OK);
         fault_os_uninstall();
         print_message("%llu syncs for %d commits\n", (unsigned long long)syncs,
                       THREADS * BATCHES);
@@ -69,7 +71,7 @@ static void threads_share_syncs_and_lose_nothing(void **state)
         uint64_t all = THREADS * BATCHES * BATCH;
         assert_int_equal(test_count_maybe(seen_file_filter(store), 0, all),
                          all);
-        seen_file_close(store);
+        seen_file_close(store, NULL);
         assert_int_equal(seen_file_verify(path, NULL, NULL), SEEN_OK);
     }
 }
@@ -86,12 +88,14 @@ static void *write_and_sync(void *spec)
     if (seen_file_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
     for (int i = 0; i < 300; i++) {
         struct test_batch b = test_batch_new(acked, BATCH);
-        if (seen_file_add_many(w, b.keys, BATCH, NULL) != SEEN_OK) abort();
+        if (seen_file_add_many(w, seen_keys_of(b.keys, BATCH), NULL, NULL) !=
+            SEEN_OK)
+            abort();
         acked += BATCH;
-        if (i % 3 == 0 && seen_file_sync(w) != SEEN_OK) abort();
+        if (i % 3 == 0 && seen_file_sync(w, NULL) != SEEN_OK) abort();
         test_batch_free(&b);
     }
-    if (seen_file_close(w) != SEEN_OK) abort();
+    if (seen_file_close(w, NULL) != SEEN_OK) abort();
     writing = false;
     return NULL;
 }
@@ -124,7 +128,7 @@ static void readers_catch_a_file_that_changes(void **state)
                 fail_msg("%s: %s", seen_strerror(status), error.text);
             assert_int_equal(test_count_maybe(seen_file_filter(store), 0, sure),
                              sure);
-            seen_file_close(store);
+            seen_file_close(store, NULL);
             if (looks++ % 8 == 0 &&
                 seen_file_verify(path, &outcome, &error) != SEEN_OK)
                 fail_msg("verify: %s", error.text);
@@ -143,8 +147,10 @@ static void *come_and_go(void *nothing)
         seen_file *w;
         struct test_batch b = test_batch_new(acked, BATCH);
         if (seen_file_open(&w, path, &o, NULL, NULL) != SEEN_OK) abort();
-        if (seen_file_add_many(w, b.keys, BATCH, NULL) != SEEN_OK) abort();
-        if (seen_file_close(w) != SEEN_OK) abort();
+        if (seen_file_add_many(w, seen_keys_of(b.keys, BATCH), NULL, NULL) !=
+            SEEN_OK)
+            abort();
+        if (seen_file_close(w, NULL) != SEEN_OK) abort();
         acked += BATCH;
         test_batch_free(&b);
     }
@@ -187,7 +193,9 @@ static void *add_large(void *number)
     for (uint64_t i = 0; i < FRAMES; i++) {
         struct test_batch b = test_batch_new(
             ((uint64_t)(uintptr_t)number << 32) + i * FRAME, FRAME);
-        if (seen_file_add_many(store, b.keys, FRAME, NULL) != SEEN_OK) abort();
+        if (seen_file_add_many(store, seen_keys_of(b.keys, FRAME), NULL,
+                               NULL) != SEEN_OK)
+            abort();
         test_batch_free(&b);
     }
     busy--;
@@ -224,12 +232,12 @@ static void checkpoints_come_round(void **state)
         seen_os->list(scratch, add_size, &size);
         if (size > most) most = size;
         if (i == 20) /* the rest is left to them */
-            assert_int_equal(seen_file_sync(store), SEEN_OK);
+            assert_int_equal(seen_file_sync(store, NULL), SEEN_OK);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     for (size_t n = 0; n < THREADS; n++)
         pthread_join(t[n], NULL);
-    assert_int_equal(seen_file_close(store), SEEN_OK);
+    assert_int_equal(seen_file_close(store, NULL), SEEN_OK);
     print_message("%llu MB of journal at most, of %d\n",
                   (unsigned long long)(most >> 20),
                   THREADS * FRAMES * FRAME / (1 << 17));

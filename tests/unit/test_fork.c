@@ -343,7 +343,8 @@ static void *mark_numbers(void *arg)
             m->failed = seen_users_mark(m->users, key, 1000, &key, 1, NULL,
                                         NULL) != SEEN_OK;
         else
-            m->failed = seen_file_add_many(m->file, &key, 1, NULL) != SEEN_OK;
+            m->failed = seen_file_add_many(m->file, seen_keys_of(&key, 1), NULL,
+                                           NULL) != SEEN_OK;
         if (!m->failed) m->done++;
         if (m->users && m->done % 20 == 0)
             (void)seen_users_sync(m->users, NULL);
@@ -434,7 +435,8 @@ static seen_file *open_file(const char *path, seen_mode mode,
 static void add(seen_file *s, uint64_t first, size_t n)
 {
     struct test_batch b = test_batch_new(first, n);
-    assert_int_equal(seen_file_add_many(s, b.keys, n, NULL), SEEN_OK);
+    assert_int_equal(seen_file_add_many(s, seen_keys_of(b.keys, n), NULL, NULL),
+                     SEEN_OK);
     test_batch_free(&b);
 }
 
@@ -444,12 +446,15 @@ static void use_file(void *handle)
     struct test_batch b = test_batch_new(5000, 10);
     bool answers[10] = {false};
     size_t n;
-    MUST(seen_file_add_many(s, b.keys, 10, &n) == SEEN_INVALID);
-    MUST(seen_file_visit_many(s, b.keys, 10, answers, &n) == SEEN_INVALID);
-    MUST(seen_file_advance(s, 1000) != SEEN_OK);
-    MUST(seen_file_remove_many(s, b.keys, 10, answers) != SEEN_OK);
-    MUST(seen_file_sync(s) == SEEN_INVALID);
-    seen_file_maybe_many(s, b.keys, 10, answers);
+    MUST(seen_file_add_many(s, seen_keys_of(b.keys, 10), &n, NULL) ==
+         SEEN_INVALID);
+    MUST(seen_file_visit_many(s, seen_keys_of(b.keys, 10), answers, &n, NULL) ==
+         SEEN_INVALID);
+    MUST(seen_file_advance(s, 1000, NULL) != SEEN_OK);
+    MUST(seen_file_remove_many(s, seen_keys_of(b.keys, 10), answers, NULL,
+                               NULL) != SEEN_OK);
+    MUST(seen_file_sync(s, NULL) == SEEN_INVALID);
+    seen_file_maybe_many(s, seen_keys_of(b.keys, 10), answers);
     for (size_t i = 0; i < 10; i++)
         MUST(answers[i]); /* who knows what its parent has added */
     test_batch_free(&b);
@@ -458,7 +463,7 @@ static void use_file(void *handle)
 static void close_file(void *handle)
 {
     use_file(handle);
-    MUST(seen_file_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle, NULL) == SEEN_OK);
 }
 
 static void assert_holds(const char *path, uint64_t n)
@@ -467,7 +472,7 @@ static void assert_holds(const char *path, uint64_t n)
     seen_error error = {0};
     seen_file *s = open_file(path, SEEN_READ, NULL);
     assert_int_equal(test_count_maybe(seen_file_filter(s), 0, n), n);
-    seen_file_close(s);
+    seen_file_close(s, NULL);
     assert_int_equal(seen_file_verify(path, &outcome, &error), SEEN_OK);
 }
 
@@ -484,9 +489,9 @@ static void children_do_not_harm_a_file(void **state)
                 struct child c = begin(tasks[i], s);
                 add(s, 100, 100);
                 assert_holds(path, 200);
-                assert_int_equal(seen_file_close(s), SEEN_OK);
+                assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
                 s = open_file(path, SEEN_WRITE, NULL);
-                assert_int_equal(seen_file_close(s), SEEN_OK);
+                assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
                 end(&c);
                 assert_holds(path, 200);
             }
@@ -496,17 +501,17 @@ static void ask_file(void *handle)
 {
     struct test_batch b = test_batch_new(0, 100);
     bool answers[100];
-    seen_file_maybe_many(handle, b.keys, 100, answers);
+    seen_file_maybe_many(handle, seen_keys_of(b.keys, 100), answers);
     for (size_t i = 0; i < 100; i++)
         MUST(answers[i]);
     test_batch_fill(&b, TEST_STRANGERS, 100);
-    seen_file_maybe_many(handle, b.keys, 100, answers);
+    seen_file_maybe_many(handle, seen_keys_of(b.keys, 100), answers);
     size_t maybe = 0;
     for (size_t i = 0; i < 100; i++)
         maybe += answers[i];
     MUST(maybe < 20);
     test_batch_free(&b);
-    MUST(seen_file_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle, NULL) == SEEN_OK);
 }
 
 static void a_file_that_is_read_is_asked_by_all(void **state)
@@ -515,16 +520,16 @@ static void a_file_that_is_read_is_asked_by_all(void **state)
     const char *path = fresh_name();
     seen_file *s = open_file(path, SEEN_WRITE, &specs[0]);
     add(s, 0, 100);
-    seen_file_close(s);
+    seen_file_close(s, NULL);
     s = open_file(path, SEEN_READ, NULL);
     struct child c = begin(ask_file, s);
     end(&c);
-    seen_file_close(s);
+    seen_file_close(s, NULL);
 }
 
 static void just_close_file(void *handle)
 {
-    MUST(seen_file_close(handle) == SEEN_OK);
+    MUST(seen_file_close(handle, NULL) == SEEN_OK);
 }
 
 static void forks_in_the_midst_of_adds(void **state)
@@ -541,14 +546,14 @@ static void forks_in_the_midst_of_adds(void **state)
         end(&c);
     }
     join(m, &stop);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     s = open_file(path, SEEN_READ, NULL);
     for (size_t i = 0; i < MARKERS; i++)
         for (uint64_t k = 0; k < m[i].done; k++) {
             uint64_t id = m[i].first + k;
             assert_true(seen_maybe(seen_file_filter(s), &id, sizeof id));
         }
-    seen_file_close(s);
+    seen_file_close(s, NULL);
 }
 
 /* ---- exec() ------------------------------------------------------------- */
@@ -573,7 +578,7 @@ static void descriptors_are_closed_by_exec(void **state)
     }
     assert_true(ours >= 4);
     assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
-    assert_int_equal(seen_file_close(s), SEEN_OK);
+    assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
 }
 
 int main(void)

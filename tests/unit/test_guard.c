@@ -19,7 +19,7 @@
 static seen_guard *new_guard(seen_guard_options o)
 {
     seen_guard *g = NULL;
-    assert_int_equal(seen_guard_new(&g, &o), SEEN_OK);
+    assert_int_equal(seen_guard_new(&g, &o, NULL), SEEN_OK);
     return g;
 }
 
@@ -52,7 +52,7 @@ static void missed(seen_guard *g, uint64_t number, uint64_t now)
 static seen_status created(seen_guard *g, uint64_t number, uint64_t now)
 {
     uint64_t key = test_key(number);
-    return seen_guard_created(g, &key, sizeof key, now);
+    return seen_guard_created(g, &key, sizeof key, now, NULL);
 }
 
 /* A key that is not there and that the filter lets pass. */
@@ -69,7 +69,7 @@ static void keys_that_exist_pass_and_others_do_not(void **state)
     seen_guard *g = new_guard((seen_guard_options){0});
     assert_int_equal(ask(g, 1, 0), SEEN_REASON_LOADING);
     assert_int_equal(seen_guard_ask(g, "k", 1, 0, NULL), SEEN_ASK);
-    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0)), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL), SEEN_OK);
     for (uint64_t i = 0; i < ITEMS; i++)
         assert_int_equal(ask(g, i, 0), SEEN_REASON_MAYBE);
     uint64_t wrong = 0;
@@ -79,7 +79,7 @@ static void keys_that_exist_pass_and_others_do_not(void **state)
         missed(g, TEST_STRANGERS + i, 0);
     }
     assert_between((double)wrong, 700, 1300);
-    seen_guard_stats s;
+    seen_guard_stats s = {.size = sizeof s};
     seen_guard_stats_of(g, &s);
     assert_int_equal(s.asked, 2 + ITEMS + 100000);
     assert_int_equal(s.open, 2);
@@ -101,7 +101,7 @@ static void misses_are_remembered_for_a_while(void **state)
 {
     (void)state;
     seen_guard *g = new_guard((seen_guard_options){.miss_ms = 1000});
-    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL);
     uint64_t key = false_positive(g, 0);
     missed(g, key, 5000);
     assert_int_equal(ask(g, key, 5000), SEEN_REASON_MISSED);
@@ -123,12 +123,12 @@ static void memory_is_bounded(void **state)
 {
     (void)state;
     seen_guard *g = new_guard((seen_guard_options){.misses = 1000});
-    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL);
     uint64_t made = TEST_STRANGERS + 50000000;
     assert_int_equal(created(g, made, 0), SEEN_OK);
     for (uint64_t i = 0; i < 200000; i++)
         missed(g, TEST_STRANGERS + i, 1 + i / 100);
-    seen_guard_stats s;
+    seen_guard_stats s = {.size = sizeof s};
     seen_guard_stats_of(g, &s);
     assert_between((double)s.misses_now, 500, 1024);
     /* A flood of misses does not wash creations away. */
@@ -148,7 +148,7 @@ static void listed_keys_always_pass(void **state)
     seen_allowlist_add(list, &vip, sizeof vip);
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_ALWAYS), SEEN_OK);
     seen_allowlist_free(list);
-    seen_guard_swap(g, f);
+    seen_guard_swap(g, f, NULL);
     missed(g, TEST_STRANGERS, 10);
     assert_int_equal(ask(g, TEST_STRANGERS, 10), SEEN_REASON_LISTED);
     seen_guard_free(g);
@@ -186,7 +186,7 @@ static void a_denied_key_that_was_created_passes(void **state)
         const int stage = i / 2;
         seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
         if (stage == LOADING) assert_int_equal(created(g, denied, 0), SEEN_OK);
-        seen_guard_swap(g, denying(denied, flags[i % 2]));
+        seen_guard_swap(g, denying(denied, flags[i % 2]), NULL);
         if (stage != LOADING)
             assert_int_equal(ask(g, denied, 0), SEEN_REASON_ABSENT);
         if (stage == UNDER) assert_int_equal(created(g, denied, 0), SEEN_OK);
@@ -196,8 +196,8 @@ static void a_denied_key_that_was_created_passes(void **state)
         assert_int_equal(ask(g, denied, later), SEEN_REASON_MAYBE);
         /* The next filter denies it again, and takes other keys. */
         assert_int_equal(created(g, 500, 0), SEEN_OK);
-        assert_int_equal(seen_guard_swap(g, denying(denied, flags[i % 2])),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_guard_swap(g, denying(denied, flags[i % 2]), NULL), SEEN_OK);
         assert_int_equal(ask(g, denied, later), SEEN_REASON_MAYBE);
         assert_int_equal(ask(g, 500, later), SEEN_REASON_MAYBE);
         assert_int_equal(ask(g, denied + 1, later), SEEN_REASON_ABSENT);
@@ -210,7 +210,7 @@ static void a_late_miss_does_not_hide_what_was_created(void **state)
 {
     (void)state;
     seen_guard *g = new_guard((seen_guard_options){.miss_ms = 1000});
-    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL);
     uint64_t key = TEST_STRANGERS;
     for (uint64_t asked = 4000; asked < 9000; asked++) {
         assert_int_equal(created(g, key, 5000), SEEN_OK);
@@ -237,12 +237,12 @@ static void keys_created_while_loading_are_in_the_first_filter(void **state)
     seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
     for (uint64_t i = ITEMS; i < ITEMS + 100; i++)
         assert_int_equal(created(g, i, 0), SEEN_OK);
-    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0)), SEEN_OK);
-    assert_int_equal(seen_guard_swap(g, NULL), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, NULL, NULL), SEEN_OK);
     for (uint64_t i = ITEMS + 100; i < ITEMS + 200; i++)
         assert_int_equal(created(g, i, 0), SEEN_OK);
     seen_filter *f = filter_of(0, ITEMS + 100, 0);
-    assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, f, NULL), SEEN_OK);
     for (uint64_t i = 0; i < ITEMS + 200; i++)
         assert_int_equal(ask(g, i, 1000), SEEN_REASON_MAYBE);
     seen_guard_free(g);
@@ -263,12 +263,16 @@ static void a_created_key_that_was_lost_opens_the_guard(void **state)
         seen_filter *f;
         assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
                          SEEN_OK);
-        seen_guard_swap(g, f);
-        assert_int_equal(seen_guard_created(g, key, len, 0), SEEN_INVALID);
+        seen_guard_swap(g, f, NULL);
+        seen_error error;
+        assert_int_equal(seen_guard_created(g, key, len, 0, &error),
+                         SEEN_INVALID);
+        assert_string_equal(error.field, "key");
+        assert_non_null(strstr(error.text, "until the next swap"));
         assert_int_equal(seen_guard_ask(g, key, len, 0, NULL), SEEN_ASK);
         assert_int_equal(ask(g, TEST_STRANGERS, 0), SEEN_REASON_LOADING);
         assert_int_equal(ask(g, 5, 0), SEEN_REASON_MAYBE);
-        seen_guard_stats s;
+        seen_guard_stats s = {.size = sizeof s};
         seen_guard_stats_of(g, &s);
         assert_false(s.has_filter);
         assert_true(s.rebuild);
@@ -276,17 +280,22 @@ static void a_created_key_that_was_lost_opens_the_guard(void **state)
 
         /* Lost for the next filter, although this one has it. */
         seen_guard_rebuild(g);
-        assert_int_equal(seen_guard_swap(g, filter_of(0, 1000, 0)), SEEN_OK);
+        assert_int_equal(seen_guard_swap(g, filter_of(0, 1000, 0), NULL),
+                         SEEN_OK);
         seen_guard_rebuild(g);
-        assert_int_equal(seen_guard_created(g, key, len, 0), SEEN_INVALID);
+        assert_int_equal(seen_guard_created(g, key, len, 0, &error),
+                         SEEN_INVALID);
+        assert_non_null(strstr(error.text, "build the new filter again"));
         seen_guard_stats_of(g, &s);
         assert_true(s.has_filter);
         f = filter_of(0, 1000, 0);
-        assert_int_equal(seen_guard_swap(g, f), SEEN_NOMEM);
-        assert_int_equal(seen_guard_swap(g, NULL), SEEN_OK); /* no way round */
-        assert_int_equal(seen_guard_swap(g, f), SEEN_NOMEM);
+        assert_int_equal(seen_guard_swap(g, f, &error), SEEN_NOMEM);
+        assert_non_null(strstr(error.text, "rebuild again"));
+        assert_int_equal(seen_guard_swap(g, NULL, NULL),
+                         SEEN_OK); /* no way round */
+        assert_int_equal(seen_guard_swap(g, f, NULL), SEEN_NOMEM);
         seen_guard_rebuild(g); /* and scan again */
-        assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+        assert_int_equal(seen_guard_swap(g, f, NULL), SEEN_OK);
         seen_guard_free(g);
     }
     test_batch_free(&b);
@@ -304,14 +313,14 @@ static void created_keys_pass_whatever_the_filter(void **state)
         seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
         assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
                          SEEN_OK);
-        seen_guard_swap(g, f);
+        seen_guard_swap(g, f, NULL);
         for (uint64_t i = 2000; i < 2500; i++)
             assert_int_equal(created(g, i, 0), SEEN_OK);
         if (swaps) {
             assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
                              SEEN_OK);
             seen_guard_rebuild(g);
-            assert_int_equal(seen_guard_swap(g, f), SEEN_OK);
+            assert_int_equal(seen_guard_swap(g, f, NULL), SEEN_OK);
         }
         for (uint64_t i = 2000; i < 2500; i++)
             assert_int_not_equal(ask(g, i, 1000), SEEN_REASON_ABSENT);
@@ -324,8 +333,8 @@ static void an_overfull_filter_is_noticed(void **state)
 {
     (void)state;
     seen_guard *g = new_guard((seen_guard_options){0});
-    seen_guard_swap(g, filter_of(0, 3 * ITEMS, 0));
-    seen_guard_stats s;
+    seen_guard_swap(g, filter_of(0, 3 * ITEMS, 0), NULL);
+    seen_guard_stats s = {.size = sizeof s};
     for (uint64_t i = 0; i < 20000; i++)
         if (ask(g, TEST_STRANGERS + i, 0) == SEEN_REASON_MAYBE)
             missed(g, TEST_STRANGERS + i, 0);
@@ -333,7 +342,7 @@ static void an_overfull_filter_is_noticed(void **state)
     assert_true(s.rebuild);
     assert_close(s.wrong_share, 1, 1e-9);
     seen_guard_rebuild(g);
-    seen_guard_swap(g, filter_of(0, ITEMS, 0));
+    seen_guard_swap(g, filter_of(0, ITEMS, 0), NULL);
     seen_guard_stats_of(g, &s);
     assert_false(s.rebuild);
     assert_true(s.wrong_share == 0);
@@ -346,17 +355,19 @@ static void of_two_rebuilders_the_second_begins_again(void **state)
 {
     (void)state;
     seen_guard *g = new_guard((seen_guard_options){0});
-    seen_guard_swap(g, filter_of(0, 100, 0));
+    seen_guard_swap(g, filter_of(0, 100, 0), NULL);
     seen_guard_rebuild(g);
     seen_guard_rebuild(g);
     seen_filter *second = filter_of(0, 100, 0);
-    assert_int_equal(seen_guard_swap(g, filter_of(0, 100, 0)), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, filter_of(0, 100, 0), NULL), SEEN_OK);
     assert_int_equal(created(g, 200, 0), SEEN_OK);
-    assert_int_equal(seen_guard_swap(g, second), SEEN_INVALID);
+    seen_error error;
+    assert_int_equal(seen_guard_swap(g, second, &error), SEEN_INVALID);
+    assert_string_equal(error.field, "filter");
     assert_int_not_equal(ask(g, 200, 0), SEEN_REASON_ABSENT);
     seen_guard_rebuild(g);
     test_add_members(second, 200, 1); /* scanned again */
-    assert_int_equal(seen_guard_swap(g, second), SEEN_OK);
+    assert_int_equal(seen_guard_swap(g, second, NULL), SEEN_OK);
     assert_int_not_equal(ask(g, 200, 0), SEEN_REASON_ABSENT);
     seen_guard_free(g);
 }
@@ -402,7 +413,7 @@ static void rebuilding_turns_nobody_away(void **state)
     for (uint32_t flags = 0; flags <= SEEN_CONCURRENT; flags++) {
         struct traffic t = {.g = new_guard((seen_guard_options){0})};
         atomic_store(&t.rows, 1000);
-        seen_guard_swap(t.g, filter_of(0, 1000, flags));
+        seen_guard_swap(t.g, filter_of(0, 1000, flags), NULL);
         pthread_t threads[3];
         for (size_t i = 0; i < 3; i++)
             pthread_create(&threads[i], NULL, i ? ask_on : insert_on, &t);
@@ -413,8 +424,8 @@ static void rebuilding_turns_nobody_away(void **state)
             while (atomic_load(&t.rows) == rows)
                 sched_yield();
             rows = atomic_load(&t.rows);
-            assert_int_equal(seen_guard_swap(t.g, filter_of(0, rows, flags)),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_guard_swap(t.g, filter_of(0, rows, flags), NULL), SEEN_OK);
         }
         atomic_store(&t.stop, true);
         for (size_t i = 0; i < 3; i++)
@@ -430,13 +441,38 @@ static void bad_options_are_refused(void **state)
 {
     (void)state;
     seen_guard *g;
-    assert_int_equal(
-        seen_guard_new(&g, &(seen_guard_options){.misses = UINT64_MAX}),
-        SEEN_INVALID);
-    assert_int_equal(seen_guard_new(&g, &(seen_guard_options){.reserved = {1}}),
-                     SEEN_INVALID);
-    assert_int_equal(seen_guard_new(NULL, NULL), SEEN_INVALID);
-    assert_int_equal(seen_guard_new(&g, NULL), SEEN_OK);
+    static const struct {
+        seen_guard_options options;
+        const char *field;
+    } bad[] = {
+        {{.misses = UINT64_MAX}, "misses"},
+        {{.miss_ms = UINT64_MAX}, "miss_ms"},
+        {{.reserved = {[5] = 1}}, "reserved"},
+    };
+    seen_error error;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(seen_guard_new(&g, &bad[i].options, &error),
+                         SEEN_INVALID);
+        assert_int_equal(error.status, SEEN_INVALID);
+        assert_string_equal(error.field, bad[i].field);
+    }
+    assert_int_equal(seen_guard_new(NULL, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_guard_new(&g, NULL, &error), SEEN_OK);
+    assert_string_equal(error.text, "");
+
+    /* A program of another time has fewer fields, or more. */
+    struct {
+        seen_guard_stats stats;
+        uint64_t later;
+    } s = {.later = 1};
+    assert_int_equal(seen_guard_stats_of(g, &s.stats), SEEN_INVALID);
+    s.stats = (seen_guard_stats){.size = sizeof s, .asked = 9};
+    assert_int_equal(seen_guard_stats_of(g, &s.stats), SEEN_OK);
+    assert_int_equal(s.stats.asked, 0);
+    assert_int_equal(s.later, 0);
+    s.stats = (seen_guard_stats){.size = 16, .passed = 7};
+    assert_int_equal(seen_guard_stats_of(g, &s.stats), SEEN_OK);
+    assert_int_equal(s.stats.passed, 7);
     seen_guard_free(g);
     seen_guard_free(NULL);
     assert_string_equal(seen_reason_name(SEEN_REASON_MISSED), "missed");

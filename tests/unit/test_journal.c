@@ -394,9 +394,8 @@ static void frames_have_a_limit(void **state)
     (void)state;
     seen_journal *j = open_journal(1, 0);
     uint64_t number;
-    assert_int_equal(
-        seen_journal_append(j, 1, "", SEEN_FRAME_MOST + 1, &number),
-        SEEN_INVALID);
+    assert_int_equal(seen_journal_append(j, 1, "", SEEN_FRAME_MAX + 1, &number),
+                     SEEN_INVALID);
     seen_journal_close(j);
 }
 

@@ -95,18 +95,18 @@ static void fix_header(uint8_t *header)
 static void fix_sums(struct bytes b)
 {
     struct seen_native h = header_of(b);
-    uint64_t blocks = seen_native_blocks(h.payload_len);
+    uint64_t pages = seen_native_pages(h.payload_len);
     uint8_t *table = b.at + h.table_offset;
-    for (uint64_t i = 0; i < blocks; i++) {
-        uint64_t left = h.payload_len - i * SEEN_BLOCK_SIZE;
-        uint64_t from = h.payload_offset + i * SEEN_BLOCK_SIZE;
+    for (uint64_t i = 0; i < pages; i++) {
+        uint64_t left = h.payload_len - i * SEEN_PAGE_SIZE;
+        uint64_t from = h.payload_offset + i * SEEN_PAGE_SIZE;
         seen_put_le32(table + 4 * i,
                       seen_crc32c(0, b.at + from,
-                                  (size_t)seen_min64(left, SEEN_BLOCK_SIZE)));
+                                  (size_t)seen_min64(left, SEEN_PAGE_SIZE)));
     }
     seen_put_le32(b.at + TABLE_CRC_AT,
-                  seen_crc32c(0, table, (size_t)(4 * blocks)));
-    seen_put_le32(b.at + EXTRA_CRC_AT, seen_crc32c(0, table + 4 * blocks,
+                  seen_crc32c(0, table, (size_t)(4 * pages)));
+    seen_put_le32(b.at + EXTRA_CRC_AT, seen_crc32c(0, table + 4 * pages,
                                                    h.state_len + h.listed_len));
     fix_header(b.at);
 }
@@ -304,7 +304,7 @@ static void grown_emptied_and_seeded_filters_are_kept(void **state)
     }
 }
 
-/* More than one checksum block; payloads that end on one and behind one. */
+/* More than one checksum page; payloads that end on one and behind one. */
 static void large_filters_are_kept(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void large_filters_are_kept(void **state)
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++) {
         seen_filter *f = test_filled(test_spec_for(kind, 200000), 0, 150000);
         struct bytes saved = save(f);
-        assert_true(header_of(saved).payload_len > SEEN_BLOCK_SIZE);
+        assert_true(header_of(saved).payload_len > SEEN_PAGE_SIZE);
         check_kept(f, saved);
         struct test_rng r = test_rng(400 + i);
         for (int j = 0; j < 20; j++) {
@@ -329,7 +329,7 @@ static void large_filters_are_kept(void **state)
         free(saved.at);
         seen_free(f);
     }
-    const uint64_t edges[] = {SEEN_BLOCK_SIZE, SEEN_BLOCK_SIZE + 64};
+    const uint64_t edges[] = {SEEN_PAGE_SIZE, SEEN_PAGE_SIZE + 64};
     for (size_t i = 0; i < 2; i++)
         check_case(test_filled(
             (seen_spec){.kind = SEEN_BLOCKED, .bits = 8 * edges[i], .fpp = 0.1},
@@ -502,7 +502,7 @@ static void wrong_arguments_are_refused(void **state)
 static bool in_table(const struct seen_native *h, size_t at)
 {
     return at >= h->table_offset &&
-           at < h->table_offset + 4 * seen_native_blocks(h->payload_len);
+           at < h->table_offset + 4 * seen_native_pages(h->payload_len);
 }
 
 static bool in_version(size_t at)
@@ -757,8 +757,7 @@ static void check_states(const seen_filter *f, struct bytes saved)
 {
     (void)f;
     struct seen_native h = header_of(saved);
-    size_t at =
-        (size_t)(h.table_offset + 4 * seen_native_blocks(h.payload_len));
+    size_t at = (size_t)(h.table_offset + 4 * seen_native_pages(h.payload_len));
     for (size_t i = at; i < h.payload_offset && i < at + 256; i++)
         for (int value = 0; value < 256; value++) {
             struct bytes lie = duplicate(saved);
@@ -1111,7 +1110,7 @@ static void a_secret_kept_apart_is_needed_and_checked(void **state)
 
 /* ---- Two headers -------------------------------------------------------- */
 
-/* As a file store writes: the second header two epochs ahead. */
+/* As a filter file is written: the second header two epochs ahead. */
 static struct bytes two_headers(const seen_filter *f, uint32_t flags)
 {
     struct seen_saved saved;
@@ -1260,7 +1259,7 @@ static void check_said_bits(seen_spec spec, size_t keys)
 
     struct seen_native h = header_of(b);
     uint8_t *said =
-        b.at + h.table_offset + 4 * seen_native_blocks(h.payload_len) + 8;
+        b.at + h.table_offset + 4 * seen_native_pages(h.payload_len) + 8;
     for (uint64_t bits = spec.bits / 8; bits <= (uint64_t)1 << 32; bits *= 2) {
         struct test_alloc a;
         test_alloc_init(&a);
