@@ -96,7 +96,7 @@ typedef enum seen_listed {
  * copy; an earlier one goes. NULL: the filter alone decides again.
  *
  * seen_maybe(), what seen_visit() tells, seen_count() (0, or at least 1), their
- * batches and the _str and _u64 calls obey it. The _hashed calls do not: they
+ * batches and the _str and _u64 calls obey it. Calls that take hashes do not: they
  * have no key. Adding and removing listed keys changes the filter as ever.
  * seen_copy() takes the list along, seen_clear() keeps it, seen_equal()
  * compares it, seen_merge() keeps that of `into`; seen_info.bytes counts it,

@@ -208,6 +208,30 @@ static void many_gives_what_one_gives(void **state)
     }
 }
 
+/* Wherever they begin, and however many there are. */
+static void integers_are_keys_of_eight_bytes_little_endian(void **state)
+{
+    (void)state;
+    uint8_t buf[8 * 24], secret[16];
+    fill_high(buf, sizeof buf);
+    fill_high(secret, sizeof secret);
+    const struct seen_hash_fn *fn;
+    for (size_t at = 0; (fn = seen_hash_at(at)); at++)
+        for (size_t askew = 0; askew < 8; askew++)
+            for (size_t n = 0; n < 23; n++) {
+                seen_hash many[23];
+                fn->integers(secret, buf + askew, n, many);
+                for (size_t i = 0; i < n; i++) {
+                    uint64_t x;
+                    uint8_t key[8];
+                    memcpy(&x, buf + askew + 8 * i, 8);
+                    seen_put_le64(key, x);
+                    seen_hash one = fn->one(secret, key, 8);
+                    assert_true(many[i].lo == one.lo && many[i].hi == one.hi);
+                }
+            }
+}
+
 static void every_row_of_the_table_tells_the_truth(void **state)
 {
     (void)state;
@@ -295,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_plain_key_is_its_number),
         cmocka_unit_test(many_gives_what_one_gives),
         cmocka_unit_test(siphash_kernels_agree),
+        cmocka_unit_test(integers_are_keys_of_eight_bytes_little_endian),
         cmocka_unit_test(every_row_of_the_table_tells_the_truth),
         cmocka_unit_test(no_hash_reads_past_its_key),
     };

@@ -15,7 +15,6 @@
 static void assert_alike(const seen_inline *in, const seen_filter *f)
 {
     struct test_rng r = test_rng(2);
-
     for (uint64_t i = 0; i < KEYS; i++) {
         const uint64_t key = test_key(i);
         seen_hash h[2] = {seen_hash_key(f, &key, 8),

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N 1500 /* no multiple of a chunk or a word */
+#define N 1501 /* no multiple of four, of a word or of a chunk */
 
 /* ---- One batch in every layout ------------------------------------------ */
 
