@@ -50,6 +50,23 @@
  *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
  *            during such a call, which may read a whole journal, is SEEN_BUSY if
  *            its wait_ms end first.
+ * Places     Local file systems only. On NFS, SMB and the like, locks and shared
+ *            maps do not hold between machines, and not always on one: a second
+ *            writer gets in, and readers see pages that are half written.
+ * Once       A process opens a directory once and shares the handle between its
+ *            threads; opening it again is SEEN_BUSY. Do not open() data.mdb or
+ *            lock.mdb yourself there: close() would release LMDB's locks.
+ * Lock files lock.mdb is shared memory that all processes write. Let only users
+ *            write it whom you trust: one who does harm there can stop the writer,
+ *            or let it overwrite pages that are being read. Do not remove it while
+ *            the store is open. New files take owner and mode from data.mdb.
+ * Stale      A call that reads keeps the pages of its snapshot. A process that was
+ *            killed or stopped within one, or sits in a callback of
+ *            seen_users_each(), keeps them on: data.mdb grows by what is written
+ *            meanwhile, and does not shrink (seen_users_backup() makes a compact
+ *            copy). What the dead have left is cleared whenever a process opens
+ *            the store. There are 1024 places for calls that read, of all
+ *            processes together; without one, a call is SEEN_BUSY.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
  *            seen_users_forget_user() and a new start helps. A data.mdb that was
  *            cut short, also to nothing, is SEEN_CORRUPT when it is opened. One
