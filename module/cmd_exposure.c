@@ -112,6 +112,36 @@ static seen_key *keys_of(RedisModuleString **items, size_t n, seen_key few[FEW])
     return keys;
 }
 
+/* The keys at these indices, which rise, to the front. */
+static void move_keys(seen_key *keys, size_t *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        keys[i] = keys[at[i]];
+    RedisModule_Free(at);
+}
+
+static seen_status find_fresh(const struct request *q, seen_record record,
+                              seen_key *keys, size_t n, size_t *fresh)
+{
+    size_t *at = RedisModule_Alloc((n + 1) * sizeof *at);
+    seen_status status = seen_exposure_fresh(q->policy->x, record, q->now,
+                                             seen_keys_of(keys, n), at, fresh);
+    move_keys(keys, at, status == SEEN_OK ? *fresh : 0);
+    return status;
+}
+
+static seen_status take_fresh(const struct request *q, seen_record record,
+                              seen_key *keys, size_t n, size_t *taken,
+                              seen_record *result)
+{
+    size_t *at = RedisModule_Alloc((n + 1) * sizeof *at);
+    seen_status status =
+        seen_exposure_take(q->policy->x, record, q->now, seen_keys_of(keys, n),
+                           q->most, at, taken, result);
+    move_keys(keys, at, status == SEEN_OK ? *taken : 0);
+    return status;
+}
+
 /* At the end of a command: what many items took is not kept, nor is the record
  * that came out. */
 static void keys_done(const struct request *q, seen_key *keys,
@@ -248,8 +278,9 @@ int xp_check(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     bool *answers = RedisModule_Alloc(q.n);
-    seen_status status = seen_exposure_maybe_many(
-        q.policy->x, exposure_record(e), q.now, keys, q.n, answers);
+    seen_status status =
+        seen_exposure_maybe_many(q.policy->x, exposure_record(e), q.now,
+                                 seen_keys_of(keys, q.n), answers);
     if (status == SEEN_OK) {
         RedisModule_ReplyWithArray(ctx, (long)q.n);
         for (size_t i = 0; i < q.n; i++)
@@ -288,8 +319,7 @@ int xp_fresh(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     if (refused) return REDISMODULE_OK;
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
-    seen_status status = seen_exposure_fresh(q.policy->x, exposure_record(e),
-                                             q.now, keys, q.n, &fresh);
+    seen_status status = find_fresh(&q, exposure_record(e), keys, q.n, &fresh);
     if (status == SEEN_OK) {
         count_asked(q.n, fresh);
         reply_items(ctx, keys, fresh < q.most ? fresh : q.most);
@@ -337,8 +367,9 @@ int xp_mark(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     bool *fresh = RedisModule_Alloc(q.n);
     long long new = 0;
-    seen_status status = seen_exposure_mark(q.policy->x, exposure_record(e),
-                                            q.now, keys, q.n, fresh, &record);
+    seen_status status =
+        seen_exposure_mark(q.policy->x, exposure_record(e), q.now,
+                           seen_keys_of(keys, q.n), fresh, &record);
     if (status == SEEN_OK) status = store(key, e, record, own_of(&q), &changed);
     for (size_t i = 0; status == SEEN_OK && i < q.n; i++)
         new += fresh[i];
@@ -394,8 +425,7 @@ int xp_take(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     }
     seen_key few[FEW], *keys = keys_of(q.items, q.n, few);
     seen_status status =
-        seen_exposure_take(q.policy->x, exposure_record(e), q.now, keys, q.n,
-                           q.most, &taken, &record);
+        take_fresh(&q, exposure_record(e), keys, q.n, &taken, &record);
     if (status == SEEN_OK && taken)
         status = store(key, e, record, own_of(&q), &changed);
     if (status == SEEN_OK) { /* the taken ones among the arguments */
@@ -497,8 +527,7 @@ int xp_freshp(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         open(ctx, argv[1], REDISMODULE_READ, &key, &refused, &q);
     seen_status status = SEEN_OK;
     if (!refused)
-        status = seen_exposure_fresh(q.policy->x, exposure_record(e), q.now,
-                                     p.keys, p.n, &fresh);
+        status = find_fresh(&q, exposure_record(e), p.keys, p.n, &fresh);
     if (!refused && status == SEEN_OK) {
         count_asked(p.n, fresh);
         reply_bits(ctx, &p, fresh < q.most ? fresh : q.most);
@@ -553,12 +582,12 @@ static int change_packed(RedisModuleCtx *ctx, RedisModuleString **argv,
     }
     seen_status status = SEEN_OK;
     if (take) {
-        status = seen_exposure_take(q.policy->x, exposure_record(e), q.now,
-                                    p.keys, p.n, q.most, &taken, &record);
+        status =
+            take_fresh(&q, exposure_record(e), p.keys, p.n, &taken, &record);
     } else if (p.n) {
         fresh = RedisModule_Alloc(p.n);
         status = seen_exposure_mark(q.policy->x, exposure_record(e), q.now,
-                                    p.keys, p.n, fresh, &record);
+                                    seen_keys_of(p.keys, p.n), fresh, &record);
         taken = p.n;
     }
     if (status == SEEN_OK && taken)
@@ -615,7 +644,7 @@ int xp_forget(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (e && q.n) {
         keys = keys_of(q.items, q.n, few);
         status = seen_exposure_forget(q.policy->x, exposure_record(e), q.now,
-                                      keys, q.n, &record);
+                                      seen_keys_of(keys, q.n), &record);
     }
     if (e && status == SEEN_OK) /* the policy stays as it is */
         status = store(key, e, record,

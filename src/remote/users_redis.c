@@ -175,26 +175,29 @@ static seen_status read_checks(const struct redisReply *reply, size_t n,
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
-                       const seen_key *items, size_t n, bool repeats,
-                       bool *seen, seen_error *error)
+                       seen_keys items, bool repeats, bool *seen,
+                       seen_error *error)
 {
     struct module *m = (struct module *)u;
+    struct seen_pairs p;
+    const size_t n = items.n;
     (void)now;
     if (n == 0) return SEEN_OK;
     struct seen_order *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     enum form form = repeats ? FRESH : CHECK;
-    seen_status status =
-        put_order(o, m, form, user, items, n, 0) ? SEEN_OK : SEEN_NOMEM;
+    bool put =
+        seen_pairs_make(&p, items) && put_order(o, m, form, user, p.at, n, 0);
+    seen_status status = put ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
     if (status == SEEN_OK && repeats) {
-        status =
-            read_chosen("SEEN.FRESH", o->k.reply, items, n, n, seen, error);
+        status = read_chosen("SEEN.FRESH", o->k.reply, p.at, n, n, seen, error);
         for (size_t i = 0; i < n; i++)
             seen[i] = !seen[i];
     } else if (status == SEEN_OK) {
         status = read_checks(o->k.reply, n, seen, error);
     }
+    seen_pairs_free(&p);
     seen_orders_done(o, 1);
     return status;
 }
@@ -205,20 +208,21 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
 static size_t orders_of(enum seen_users_change kind,
                         const seen_users_request *r)
 {
-    if (r->n == 0) return 0;
+    if (r->items.n == 0) return 0;
     return kind == SEEN_USERS_MARK && r->fresh ? 2 : 1;
 }
 
 static bool put_request(struct seen_order *o, const struct module *m,
                         enum seen_users_change kind,
-                        const seen_users_request *r)
+                        const seen_users_request *r, const seen_key *items)
 {
-    if (r->n == 0) return true;
+    const size_t n = r->items.n;
+    if (n == 0) return true;
     if (kind == SEEN_USERS_TAKE)
-        return put_order(o, m, TAKE, r->user, r->items, r->n, r->count);
-    if (!r->fresh) return put_order(o, m, MARK, r->user, r->items, r->n, 0);
-    return put_order(o, m, TAKE, r->user, r->items, r->n, r->n) &&
-           put_order(o + 1, m, MARK, r->user, r->items, r->n, 0);
+        return put_order(o, m, TAKE, r->user, items, n, r->count);
+    if (!r->fresh) return put_order(o, m, MARK, r->user, items, n, 0);
+    return put_order(o, m, TAKE, r->user, items, n, n) &&
+           put_order(o + 1, m, MARK, r->user, items, n, 0);
 }
 
 /* SEEN.MARK and SEEN.FORGET say how many. */
@@ -233,31 +237,30 @@ static seen_status read_number(const char *command,
 /* `lost`: why orders have no reply. */
 static seen_status read_request(const struct seen_order *o,
                                 enum seen_users_change kind,
-                                seen_users_request *r, const seen_error *lost,
-                                seen_error *error)
+                                seen_users_request *r, const seen_key *items,
+                                const seen_error *lost, seen_error *error)
 {
     const bool takes = kind == SEEN_USERS_TAKE;
-    const size_t orders = orders_of(kind, r);
+    const size_t orders = orders_of(kind, r), n = r->items.n;
     for (size_t i = 0; i < orders; i++)
         if (o[i].k.status != SEEN_OK)
             return seen_fail_as(error, o[i].k.status, lost);
-    r->taken = 0;
-    if (r->n == 0) return SEEN_OK;
+    if (n == 0) return SEEN_OK;
     if (!takes) { /* the last order is a mark */
         int64_t marked;
         seen_status status =
             read_number("SEEN.MARK", o[orders - 1].k.reply, &marked, error);
         if (status != SEEN_OK || !r->fresh) return status;
     }
-    bool *chosen = malloc(r->n * sizeof *chosen);
+    bool *chosen = malloc(n * sizeof *chosen);
     if (!chosen) return SEEN_NOMEM;
-    seen_status status = read_chosen("SEEN.TAKE", o->k.reply, r->items, r->n,
-                                     takes ? r->count : r->n, chosen, error);
-    for (size_t i = 0; status == SEEN_OK && i < r->n; i++) {
+    seen_status status = read_chosen("SEEN.TAKE", o->k.reply, items, n,
+                                     takes ? r->count : n, chosen, error);
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         if (!takes)
             r->fresh[i] = chosen[i];
         else if (chosen[i])
-            r->items[r->taken++] = r->items[i];
+            r->taken[r->n_taken++] = i;
     }
     free(chosen);
     return status;
@@ -274,22 +277,29 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     for (size_t i = 0; i < n; i++)
         count += orders_of(kind, &r[i]);
     struct seen_order *o = calloc(count + 1, sizeof *o);
-    seen_status status = o ? SEEN_OK : SEEN_NOMEM;
+    struct seen_pairs *items = calloc(n, sizeof *items);
+    seen_status status = o && items ? SEEN_OK : SEEN_NOMEM;
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
-        if (!put_request(o + at, m, kind, &r[i])) status = SEEN_NOMEM;
+        if (!seen_pairs_make(&items[i], r[i].items) ||
+            !put_request(o + at, m, kind, &r[i], items[i].at))
+            status = SEEN_NOMEM;
         at += orders_of(kind, &r[i]);
     }
     bool sent = status == SEEN_OK;
     if (sent && count) (void)seen_orders_run(&m->server, o, count, &lost);
     at = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t mine = orders_of(kind, &r[i]);
+    for (size_t i = 0; i < n; i++) { /* each has a status */
+        r[i].n_taken = 0;
         r[i].status =
-            sent ? read_request(o + at, kind, &r[i], &lost, error) : status;
-        at += mine;
+            sent ? read_request(o + at, kind, &r[i], items[i].at, &lost, error)
+                 : status;
+        at += orders_of(kind, &r[i]);
     }
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
         status = r[i].status;
+    for (size_t i = 0; items && i < n; i++)
+        seen_pairs_free(&items[i]);
+    free(items);
     if (o) seen_orders_done(o, count);
     return status;
 }
@@ -317,12 +327,17 @@ static seen_status forget_some(struct module *m, seen_key user,
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n, seen_error *error)
+                          seen_keys items, seen_error *error)
 {
+    struct seen_pairs p;
     bool changed;
     (void)now;
-    return n ? forget_some((struct module *)u, user, items, n, &changed, error)
-             : SEEN_OK;
+    if (items.n == 0) return SEEN_OK;
+    if (!seen_pairs_make(&p, items)) return SEEN_NOMEM;
+    seen_status status =
+        forget_some((struct module *)u, user, p.at, items.n, &changed, error);
+    seen_pairs_free(&p);
+    return status;
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
@@ -435,7 +450,9 @@ static void read_export(const struct seen_server *m,
                         seen_users_entry *e)
 {
     (void)m;
-    e->status = info_in(reply, now, &e->record, &e->info);
+    seen_exposure_info info = {0};
+    e->status = info_in(reply, now, &e->record, &info);
+    seen_users_entry_fill(e, &info);
 }
 
 static const struct seen_server_reader reader = {.type = TYPE_OF_USER,

@@ -2,6 +2,7 @@
 #include "remote/users_server.h"
 
 #include "base/error.h"
+#include "base/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,24 @@ void seen_orders_done(struct seen_order *o, size_t n)
         free(o[i].packed);
     }
     free(o);
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
+bool seen_pairs_make(struct seen_pairs *p, seen_keys items)
+{
+    *p = (struct seen_pairs){.at = items.data};
+    if (items.layout == SEEN_PAIRS || items.n == 0) return true;
+    p->made = malloc(items.n * (sizeof *p->made + 8));
+    if (!p->made) return false;
+    seen_keys_pairs(items, 0, items.n, p->made, (uint8_t *)(p->made + items.n));
+    p->at = p->made;
+    return true;
+}
+
+void seen_pairs_free(struct seen_pairs *p)
+{
+    free(p->made);
 }
 
 /* ---- All users ---------------------------------------------------------- */

@@ -57,6 +57,17 @@ seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
 /* Gives back all of it, also the array. */
 void seen_orders_done(struct seen_order *o, size_t n);
 
+/* ---- Items --------------------------------------------------------------- */
+
+/* Items as pointers and lengths; `made` where they did not lie so. */
+struct seen_pairs {
+    const seen_key *at;
+    seen_key *made;
+};
+
+bool seen_pairs_make(struct seen_pairs *p, seen_keys items); /* or no memory */
+void seen_pairs_free(struct seen_pairs *p);
+
 /* ---- All users ---------------------------------------------------------- */
 
 /* How to ask for a user, and what the reply is. */
