@@ -129,6 +129,7 @@ static seen_exposure *x;
 static id *merged;        /* room for what becomes of a plain list */
 static seen_hash *hashes; /* and for hashes and answers */
 static bool *answers, *more;
+static size_t *indices;
 
 static seen_record record_of(const struct user *u)
 {
@@ -142,8 +143,9 @@ static void make_record(struct user *u, struct ids *shown)
     u->len = 0;
     for (size_t i = 0; i < shown->n; i += MARKED) {
         seen_record after;
-        must(seen_exposure_mark(x, record_of(u), NOW + i, shown->key + i,
-                                MARKED, NULL, &after));
+        must(seen_exposure_mark(x, record_of(u), NOW + i,
+                                seen_keys_of(shown->key + i, MARKED), NULL,
+                                &after));
         memcpy(u->record, after.data, after.len);
         u->len = after.len;
     }
@@ -227,24 +229,25 @@ struct contender {
 static size_t record_fresh(struct user *u, seen_key *items, size_t n)
 {
     size_t fresh;
-    must(seen_exposure_fresh(x, record_of(u), NOW + MOST_ITEMS, items, n,
-                             &fresh));
+    must(seen_exposure_fresh(x, record_of(u), NOW + MOST_ITEMS,
+                             seen_keys_of(items, n), indices, &fresh));
     return fresh;
 }
 
 static void record_mark(struct user *u, const seen_key *items, size_t n)
 {
     seen_record after;
-    must(seen_exposure_mark(x, record_of(u), NOW + MOST_ITEMS, items, n,
-                            answers, &after));
+    must(seen_exposure_mark(x, record_of(u), NOW + MOST_ITEMS,
+                            seen_keys_of(items, n), answers, &after));
 }
 
 static size_t record_take(struct user *u, seen_key *items, size_t n)
 {
     size_t taken;
     seen_record after;
-    must(seen_exposure_take(x, record_of(u), NOW + MOST_ITEMS, items, n, MARKED,
-                            &taken, &after));
+    must(seen_exposure_take(x, record_of(u), NOW + MOST_ITEMS,
+                            seen_keys_of(items, n), MARKED, indices, &taken,
+                            &after));
     return taken;
 }
 
@@ -439,8 +442,8 @@ static uint64_t wrong_answers(const struct user *u, uint64_t probes)
     for (uint64_t at = 0; at < probes; at += b.n) {
         for (size_t i = 0; i < b.n; i++)
             b.id[i] = id_of(0, NEVER_SHOWN + at + i);
-        must(seen_exposure_maybe_many(x, record_of(u), NOW + MOST_ITEMS, b.key,
-                                      b.n, answers));
+        must(seen_exposure_maybe_many(x, record_of(u), NOW + MOST_ITEMS,
+                                      seen_keys_of(b.key, b.n), answers));
         for (size_t i = 0; i < b.n; i++)
             wrong += answers[i];
     }
@@ -515,6 +518,7 @@ int main(int argc, char **argv)
     hashes = room(MOST_ASKED * sizeof *hashes);
     answers = room(MOST_ASKED * sizeof *answers);
     more = room(MOST_ASKED * sizeof *more);
+    indices = room(MOST_ASKED * sizeof *indices);
     size_rows();
     rate_rows(o.quick ? PROBES / 10 : PROBES);
     time_rows();
@@ -522,6 +526,7 @@ int main(int argc, char **argv)
     free(hashes);
     free(answers);
     free(more);
+    free(indices);
     seen_exposure_free(x);
     return bench_finish();
 }

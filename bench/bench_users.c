@@ -123,8 +123,8 @@ static uint64_t fill_store(void)
         struct user user = user_number(i);
         size_t n = shown_to(i);
         fill_items(&t, i << 20, n);
-        must(seen_users_mark(u, (seen_key){user.name, user.len}, NOW, t.key, n,
-                             NULL, NULL),
+        must(seen_users_mark(u, (seen_key){user.name, user.len}, NOW,
+                             seen_keys_of(t.key, n), NULL, NULL),
              "mark");
         ids += n;
     }
@@ -154,8 +154,7 @@ static void fill_batch(struct batch *b)
         }
         b->r[i] =
             (seen_users_request){.user = {b->user[i].name, b->user[i].len},
-                                 .items = b->key[i],
-                                 .n = ITEMS};
+                                 .items = seen_keys_of(b->key[i], ITEMS)};
     }
 }
 
@@ -210,7 +209,9 @@ static void plain_mark(const struct plain *p, MDB_txn *txn, struct user *user,
     int rc = mdb_get(txn, p->db, &key, &value);
     if (rc != MDB_NOTFOUND) lmdb_must(rc, "get");
     if (!rc) r = (seen_record){value.mv_data, value.mv_size};
-    must(seen_exposure_mark(p->x, r, clock_ms, items, n, NULL, &r), "mark");
+    must(
+        seen_exposure_mark(p->x, r, clock_ms, seen_keys_of(items, n), NULL, &r),
+        "mark");
     value = (MDB_val){r.len, (void *)(uintptr_t)r.data};
     lmdb_must(mdb_put(txn, p->db, &key, &value, 0), "put");
 }
@@ -268,7 +269,7 @@ static void mark_rows(bool quick)
     struct bench_series ours = {0}, peer = {0}, disk = {0};
     const double per_batch = MARKS * ITEMS / 1e9;
     uint64_t before = 0;
-    seen_users_stats s;
+    seen_users_stats s = {.size = sizeof s};
     for (int i = 0; i < ROUNDS; i++) {
         bench_round(&ours,
                     mark_round(u, batches) / per_batch / (double)batches);
@@ -327,10 +328,10 @@ static void read_many(seen_users *u, struct reading *r)
             t.id[k] = bench_mix(random++);
             t.key[k] = (seen_key){&t.id[k], sizeof t.id[k]};
         }
-        size_t fresh;
+        size_t fresh[CANDIDATES], n;
         double began = bench_seconds();
         must(seen_users_fresh(u, (seen_key){user.name, user.len}, clock_ms,
-                              t.key, CANDIDATES, &fresh, NULL),
+                              seen_keys_of(t.key, CANDIDATES), fresh, &n, NULL),
              "fresh");
         r->took[i] = (bench_seconds() - began) * 1e6;
     }
@@ -421,9 +422,10 @@ static void *take_many(void *arg)
         struct user user = user_number(zipf(bench_mix(t->random++)));
         fill_items(c, t->random, CANDIDATES);
         t->random += CANDIDATES;
-        size_t taken;
+        size_t taken[ITEMS], n;
         must(seen_users_take(t->u, (seen_key){user.name, user.len}, clock_ms,
-                             c->key, CANDIDATES, ITEMS, &taken, NULL),
+                             seen_keys_of(c->key, CANDIDATES), ITEMS, taken, &n,
+                             NULL),
              "take");
     }
     free(c);

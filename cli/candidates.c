@@ -1,11 +1,13 @@
 /* candidates.c - see candidates.h. */
 #include "candidates.h"
 
+#include "memory.h"
 #include "output.h"
 #include "progress.h"
 #include "units.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,6 +53,23 @@ static void count_again(const struct requests *r)
     }
 }
 
+/* With --also: the candidates that are left, and which lines of the chunk they are;
+ * those of a request begin where its lines do. */
+static struct {
+    seen_key *keys;
+    size_t *lines, cap;
+} left;
+
+static void make_room(size_t n)
+{
+    if (n <= left.cap) return;
+    free(left.keys);
+    free(left.lines);
+    left.keys = must_have(malloc(n * sizeof *left.keys));
+    left.lines = must_have(malloc(n * sizeof *left.lines));
+    left.cap = n;
+}
+
 /* Items that the other store has are none. Where its record of a user is
  * damaged, nobody knows what has been shown: then nothing is left. */
 static bool leave_out(struct chunk *c)
@@ -58,12 +77,17 @@ static bool leave_out(struct chunk *c)
     uint64_t now = users_now();
     seen_status first = SEEN_OK;
     seen_error error;
+    make_room(c->n);
     for (size_t i = 0; i < requests.n; i++) {
         seen_users_request *r = &requests.at[i];
-        size_t left = 0;
-        r->status = seen_users_fresh(also.store, r->user, now, r->items, r->n,
-                                     &left, &error);
-        r->n = left;
+        size_t n = 0, line = (size_t)(r->taken - requests.taken);
+        r->status = seen_users_fresh(also.store, r->user, now, r->items,
+                                     r->taken, &n, &error);
+        for (size_t k = 0; k < n; k++) {
+            left.lines[line + k] = line + r->taken[k];
+            left.keys[line + k] = c->keys[line + r->taken[k]];
+        }
+        r->items = seen_keys_of(left.keys + line, n);
         if (first != SEEN_OK || r->status == SEEN_OK) continue;
         first = r->status;
         also.error = error;
@@ -71,16 +95,12 @@ static bool leave_out(struct chunk *c)
     return requests_done(&also, first, &requests, c);
 }
 
-/* Items keep their order, and of equal ones the first is left: walking along
- * keys and items finds the lines. */
-static void find_lines(const seen_users_request *r, const seen_key *keys,
-                       size_t n, bool *answers)
+static void find_lines(const seen_users_request *r, bool *answers)
 {
-    size_t left = r->status == SEEN_OK ? r->taken : 0, next = 0;
-    for (size_t i = 0; i < n; i++) {
-        answers[i] = next < left && keys[i].data == r->items[next].data &&
-                     keys[i].len == r->items[next].len;
-        next += answers[i];
+    size_t line = (size_t)(r->taken - requests.taken);
+    for (size_t k = 0; r->status == SEEN_OK && k < r->n_taken; k++) {
+        size_t at = line + r->taken[k];
+        answers[also.store ? left.lines[at] : at] = true;
     }
 }
 
@@ -93,7 +113,7 @@ static void leave_out_bad(const struct chunk *c)
     seen_key whose = user ? *user : c->users[c->n];
     if (whose.len == last->user.len &&
         memcmp(whose.data, last->user.data, whose.len) == 0)
-        last->n = 0;
+        last->items.n = 0;
 }
 
 static size_t ask(struct job *job)
@@ -107,14 +127,9 @@ static size_t ask(struct job *job)
         chooser->choose(&users, users_now(), requests.at, requests.n);
     if (!requests_done(&users, s, &requests, c)) return 0;
 
-    for (size_t i = 0; i < requests.n; i++) {
-        size_t from = (size_t)(requests.at[i].items - requests.items);
-        size_t to = i + 1 < requests.n
-                        ? (size_t)(requests.at[i + 1].items - requests.items)
-                        : c->n;
-        find_lines(&requests.at[i], c->keys + from, to - from,
-                   job->answers + from);
-    }
+    memset(job->answers, 0, c->n * sizeof *job->answers);
+    for (size_t i = 0; i < requests.n; i++)
+        find_lines(&requests.at[i], job->answers);
     asked += requests.n;
     return c->n;
 }

@@ -22,8 +22,8 @@ extern const struct option candidate_options[];
 
 struct chooser {
     void (*open)(struct users *u, const char *name);
-    /* Leaves the first `taken` items of each request, and its status. What went
-     * wrong first. */
+    /* Fills taken, n_taken and status of each request. What went wrong first, and
+     * u->error is about it. */
     seen_status (*choose)(struct users *u, uint64_t now, seen_users_request *r,
                           size_t n);
     const char *found; /* what those are called */

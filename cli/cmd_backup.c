@@ -59,7 +59,7 @@ static uint64_t bytes_copied(void)
 
 static void watch_copy(struct users *users, const char *to)
 {
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     size_t len = strlen(to) + sizeof ".seen-new";
     if (seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK) return;
     copy = must_have(malloc(len));

@@ -70,14 +70,15 @@ static seen_status forget(seen_key user, const struct chunk *items, bool *known,
     if (s == SEEN_ABSENT) return SEEN_OK;
     if (s != SEEN_OK) return s;
     bool *shown = must_have(calloc(items->n, sizeof *shown));
-    s = seen_users_maybe_many(users.store, user, now, items->keys, items->n,
-                              shown, &users.error);
+    s = seen_users_maybe_many(users.store, user, now,
+                              seen_keys_of(items->keys, items->n), shown,
+                              &users.error);
     for (size_t i = 0; i < items->n; i++)
         *had += shown[i];
     free(shown);
     if (s != SEEN_OK) return s;
-    return seen_users_forget(users.store, user, now, items->keys, items->n,
-                             &users.error);
+    return seen_users_forget(users.store, user, now,
+                             seen_keys_of(items->keys, items->n), &users.error);
 }
 
 /* ---- A filter ----------------------------------------------------------- */

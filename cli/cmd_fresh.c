@@ -8,12 +8,10 @@ static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
     seen_status first = SEEN_OK;
     seen_error error;
     for (size_t i = 0; i < n; i++) {
-        size_t fresh = 0;
         r[i].status = seen_users_fresh(u->store, r[i].user, now, r[i].items,
-                                       r[i].n, &fresh, &error);
-        r[i].taken = candidate_wish.count && candidate_wish.count < fresh
-                         ? (size_t)candidate_wish.count
-                         : fresh;
+                                       r[i].taken, &r[i].n_taken, &error);
+        if (candidate_wish.count && candidate_wish.count < r[i].n_taken)
+            r[i].n_taken = (size_t)candidate_wish.count;
         if (first != SEEN_OK || r[i].status == SEEN_OK) continue;
         first = r[i].status;
         u->error = error;

@@ -53,7 +53,7 @@ static void ask_for_news(bool *answers, size_t n)
     if (!opt.count_new) return;
     for (size_t i = 0; i < requests.n; i++) {
         requests.at[i].fresh = answers;
-        answers += requests.at[i].n;
+        answers += requests.at[i].items.n;
     }
 }
 
@@ -68,7 +68,8 @@ static size_t mark(struct job *job)
             users.store, users_now(), requests.at, requests.n, &users.error);
         if (!requests_done(&users, s, &requests, c)) break;
         for (size_t i = 0; i < requests.n && s != SEEN_OK; i++)
-            if (requests.at[i].status != SEEN_OK) refused += requests.at[i].n;
+            if (requests.at[i].status != SEEN_OK)
+                refused += requests.at[i].items.n;
         done = end;
         if (opt.ack) acknowledge(done);
     }

@@ -41,7 +41,7 @@ static void report(const char *name, uint64_t removed, uint64_t left)
 static const char *doing(struct users *users)
 {
     static char text[96];
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     char n[UNIT_TEXT];
     if (seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
         return users->name;
@@ -65,7 +65,7 @@ static uint64_t sweep_time(void)
 static void note_clock(const struct users *users, uint64_t now)
 {
     char ahead[UNIT_TEXT];
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     const bool tells = !opt.quiet && !opt.json;
     if (tells) note_opening(users);
     if (now || seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
@@ -88,7 +88,7 @@ static int run(char **operands, size_t n)
     heed_signals(NULL); /* long, and nothing is lost if it does not happen */
     note_clock(&users, now);
     uint64_t removed;
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     work_on(doing(&users));
     seen_status s = seen_users_sweep(users.store, now, &removed, &users.error);
     if (s == SEEN_OK) s = seen_users_sync(users.store, &users.error);

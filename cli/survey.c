@@ -20,13 +20,13 @@ static void add_to(struct spread *s, uint64_t value)
     if (value > s->most) s->most = value;
 }
 
-static void add_user(struct survey *s, const seen_exposure_info *info)
+static void add_user(struct survey *s, const seen_users_entry *e)
 {
     s->users++;
-    add_to(&s->items, info->items);
-    add_to(&s->bytes, info->bytes);
-    s->rate += info->fpp_now;
-    if (info->fpp_now > s->most_rate) s->most_rate = info->fpp_now;
+    add_to(&s->items, e->items);
+    add_to(&s->bytes, e->bytes);
+    s->rate += e->fpp_now;
+    if (e->fpp_now > s->most_rate) s->most_rate = e->fpp_now;
 }
 
 struct surveying {
@@ -39,7 +39,7 @@ static bool add_entry(void *ctx, const seen_users_entry *e)
     struct surveying *g = ctx;
     work_done(1);
     if (e->status == SEEN_OK)
-        add_user(g->s, &e->info);
+        add_user(g->s, e);
     else if (e->status == SEEN_ABSENT)
         g->s->aged++;
     else
@@ -50,7 +50,7 @@ static bool add_entry(void *ctx, const seen_users_entry *e)
 void take_survey(struct users *u, struct survey *s)
 {
     struct surveying g = {u, s};
-    *s = (struct survey){0};
+    *s = (struct survey){.stats.size = sizeof s->stats};
     seen_status status = seen_users_stats_of(u->store, &s->stats, &u->error);
     work_total(s->stats.users, "users");
     if (status == SEEN_OK)

@@ -444,7 +444,7 @@ void read_also(struct users *u, const char *name)
 static bool policy_there(const char *name, seen_policy *is)
 {
     seen_users *there;
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     if (strcmp(name, "mem:") == 0 ||
         open_store(&there, name, &(seen_users_options){0}, NULL, NULL))
         return false;
@@ -458,7 +458,7 @@ static bool policy_there(const char *name, seen_policy *is)
 static void fill_in(seen_policy *policy)
 {
     seen_users *made;
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     check_policy_given(policy);
     seen_users_options options = {
         .mode = SEEN_WRITE, .create = true, .policy = policy};
@@ -543,7 +543,7 @@ void write_users(struct users *u, const char *name, bool create)
 void note_opening(const struct users *u)
 {
     char a[POLICY_TEXT], b[POLICY_TEXT], torn[UNIT_TEXT], frames[UNIT_TEXT];
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     char *near = u->outcome.created ? near_store(u->name) : NULL;
     if (near)
         note("%s: is a new store; there is one called %s: mistyped? "
@@ -594,7 +594,7 @@ void close_users(struct users *u)
  * anyway. */
 void count_evicted(struct users *u)
 {
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     if (u->failed || u->damaged || seen_users_sync(u->store, NULL) != SEEN_OK ||
         seen_users_stats_of(u->store, &stats, NULL) != SEEN_OK)
         return;
@@ -684,11 +684,11 @@ static seen_users_request *next_request(struct requests *r)
 size_t gather(struct requests *r, const struct chunk *c, size_t from,
               size_t most, const seen_key *user)
 {
-    size_t lines = c->n - from, i = from;
-    if (lines > r->items_cap) {
-        free(r->items);
-        r->items = must_have(malloc(lines * sizeof *r->items));
-        r->items_cap = lines;
+    size_t i = from;
+    if (c->n > r->lines) {
+        free(r->taken);
+        r->taken = must_have(malloc(c->n * sizeof *r->taken));
+        r->lines = c->n;
     }
     r->n = 0;
     while (i < c->n && r->n < most) {
@@ -696,10 +696,10 @@ size_t gather(struct requests *r, const struct chunk *c, size_t from,
         seen_key who = user ? *user : c->users[first];
         while (i < c->n && (user || same_bytes(c->users[i], who)))
             i++;
-        seen_key *items = r->items + (first - from);
-        memcpy(items, c->keys + first, (i - first) * sizeof *items);
-        *next_request(r) =
-            (seen_users_request){.user = who, .items = items, .n = i - first};
+        *next_request(r) = (seen_users_request){
+            .user = who,
+            .items = seen_keys_of(c->keys + first, i - first),
+            .taken = r->taken + first};
     }
     return i;
 }

@@ -119,12 +119,13 @@ int users_exit(const struct users *u);
 struct requests {
     seen_users_request *at;
     size_t n, cap;
-    seen_key *items; /* copies of the keys, for requests to move about */
-    size_t items_cap;
+    size_t *taken; /* of all requests: room for a line each */
+    size_t lines;  /* so many */
 };
 
 /* Of the lines of a chunk from `from` on: neighbours of one user are one
- * request, and there are at most so many. Gives the line behind them. With
+ * request, and there are at most so many. Gives the line behind them. The keys are
+ * the chunk's, and `taken` of a request that begins with line i is taken + i. With
  * `user`, all lines are of this one. */
 size_t gather(struct requests *r, const struct chunk *c, size_t from,
               size_t most, const seen_key *user);

@@ -26,15 +26,16 @@ int main(int argc, char **argv)
     for (int visit = 1; visit <= 3; visit++) {
         seen_key items[] = {text("cats"), text("dogs"), text("news"),
                             text("cats"), text("goal")};
-        size_t taken;
-        if (seen_users_take(users, text("alice"), now, items, 5, 2, &taken,
-                            &error)) {
+        size_t taken[2], n;
+        if (seen_users_take(users, text("alice"), now, seen_keys_of(items, 5),
+                            2, taken, &n, &error)) {
             fprintf(stderr, "%s: %s\n", argv[1], error.text);
             return 1;
         }
         printf("visit %d:", visit);
-        for (size_t i = 0; i < taken; i++)
-            printf(" %.*s", (int)items[i].len, (const char *)items[i].data);
+        for (size_t i = 0; i < n; i++)
+            printf(" %.*s", (int)items[taken[i]].len,
+                   (const char *)items[taken[i]].data);
         printf("\n");
     }
     return seen_users_close(users, NULL) != SEEN_OK;

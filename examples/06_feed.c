@@ -143,11 +143,6 @@ static seen_key post_key(uint32_t post)
     return (seen_key){posts[post], POST_NAME};
 }
 
-static uint32_t post_of(seen_key key)
-{
-    return (uint32_t)(((const char *)key.data - posts[0]) / (POST_NAME + 1));
-}
-
 /* ---- The server --------------------------------------------------------- */
 
 /* An answer, as it goes through the pipe: short enough to go in one piece. */
@@ -175,15 +170,16 @@ static void serve(struct answer *a)
     for (int i = 0; i < CANDIDATES; i++)
         keys[i] = post_key(offered[i]);
 
-    size_t taken;
+    size_t taken[WANTED], n;
     double start = seconds();
-    must(seen_users_take(store, user_key(a->user, name), now_ms(), keys,
-                         CANDIDATES, WANTED, &taken, NULL),
+    must(seen_users_take(store, user_key(a->user, name), now_ms(),
+                         seen_keys_of(keys, CANDIDATES), WANTED, taken, &n,
+                         NULL),
          "take");
     a->micros = (uint32_t)(1e6 * (seconds() - start));
-    a->n = (uint32_t)taken;
-    for (size_t i = 0; i < taken; i++)
-        a->posts[i] = post_of(keys[i]);
+    a->n = (uint32_t)n;
+    for (size_t i = 0; i < n; i++)
+        a->posts[i] = offered[taken[i]];
 }
 
 /* Each thread has its users: requests of one user come one after the other. */
@@ -266,11 +262,11 @@ static size_t count_fresh(uint32_t user, const uint32_t *these, size_t n)
     seen_key keys[CANDIDATES];
     for (size_t i = 0; i < n; i++)
         keys[i] = post_key(these[i]);
-    size_t fresh;
-    must(seen_users_fresh(store, user_key(user, name), now_ms(), keys, n,
-                          &fresh, NULL),
+    size_t fresh[CANDIDATES], n_fresh;
+    must(seen_users_fresh(store, user_key(user, name), now_ms(),
+                          seen_keys_of(keys, n), fresh, &n_fresh, NULL),
          "fresh");
-    return fresh;
+    return n_fresh;
 }
 
 /* ---- Who was really shown what: an exact set of pairs --------------------- */
@@ -452,7 +448,7 @@ static bool add_size(void *to, const seen_users_entry *entry)
 static void print_sizes(void)
 {
     struct sizes s = {0};
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     must(seen_users_each(store, now_ms(), add_size, &s, NULL), "each");
     must(seen_users_stats_of(store, &stats, NULL), "stats");
     double list = 0;

@@ -79,29 +79,31 @@ typedef struct seen_record {
     size_t len;
 } seen_record;
 
+/* Items are keys in any layout (seen_keys), but not hashes: SEEN_UNSUPPORTED. */
+
 /* answers[i]: may have been shown item i. */
 SEEN_API seen_status seen_exposure_maybe_many(seen_exposure *x,
                                               seen_record record,
-                                              uint64_t now_ms,
-                                              const seen_key *items, size_t n,
+                                              uint64_t now_ms, seen_keys items,
                                               bool *answers);
 
-/* Moves the items that have not been shown to the front, in their order, and
- * says how many; one that comes twice is fresh once. */
+/* The indices of the items that have not been shown, in their order, into `fresh`,
+ * which has room for items.n; how many, into *n. One that comes twice is fresh
+ * once. */
 SEEN_API seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
-                                         uint64_t now_ms, seen_key *items,
-                                         size_t n, size_t *fresh);
+                                         uint64_t now_ms, seen_keys items,
+                                         size_t *fresh, size_t *n);
 
 /* fresh[i]: item i was new. NULL if nobody wants to know: a third faster. */
 SEEN_API seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
-                                        uint64_t now_ms, const seen_key *items,
-                                        size_t n, bool *fresh,
-                                        seen_record *result);
+                                        uint64_t now_ms, seen_keys items,
+                                        bool *fresh, seen_record *result);
 
-/* seen_exposure_fresh(), and the first `count` of them are marked. */
+/* seen_exposure_fresh(), and the first `count` of them are marked. `taken` has
+ * room for count or items.n, whichever is less. */
 SEEN_API seen_status seen_exposure_take(seen_exposure *x, seen_record record,
-                                        uint64_t now_ms, seen_key *items,
-                                        size_t n, size_t count, size_t *taken,
+                                        uint64_t now_ms, seen_keys items,
+                                        size_t count, size_t *taken, size_t *n,
                                         seen_record *result);
 
 /* How many generations have left records in marks and takes through x so far:
@@ -115,8 +117,7 @@ SEEN_API uint64_t seen_exposure_evicted(const seen_exposure *x);
 /* Take items out again, from all generations. Another item with the same
  * fingerprint goes with it: policy.fpp is how often that happens. */
 SEEN_API seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
-                                          uint64_t now_ms,
-                                          const seen_key *items, size_t n,
+                                          uint64_t now_ms, seen_keys items,
                                           seen_record *result);
 
 /* Two records of one user: everything in either, newest generations first, cut

@@ -5,7 +5,8 @@
  *     seen_users *users;
  *     seen_users_open(&users, "lmdb:feed", &(seen_users_options){
  *         .mode = SEEN_DURABLE, .create = true}, NULL, &error);
- *     seen_users_take(users, user, now, candidates, 200, 10, &taken, &error);
+ *     seen_users_take(users, user, now, seen_keys_of(candidates, 200), 10, taken,
+ *                     &n, &error);
  *
  * A store has one secret and one policy (seen_exposure.h) and for each user, 1 to
  * 511 bytes, one record. What the calls on records mean is said there; here they
@@ -49,6 +50,23 @@
  *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
  *            during such a call, which may read a whole journal, is SEEN_BUSY if
  *            its wait_ms end first.
+ * Places     Local file systems only. On NFS, SMB and the like, locks and shared
+ *            maps do not hold between machines, and not always on one: a second
+ *            writer gets in, and readers see pages that are half written.
+ * Once       A process opens a directory once and shares the handle between its
+ *            threads; opening it again is SEEN_BUSY. Do not open() data.mdb or
+ *            lock.mdb yourself there: close() would release LMDB's locks.
+ * Lock files lock.mdb is shared memory that all processes write. Let only users
+ *            write it whom you trust: one who does harm there can stop the writer,
+ *            or let it overwrite pages that are being read. Do not remove it while
+ *            the store is open. New files take owner and mode from data.mdb.
+ * Stale      A call that reads keeps the pages of its snapshot. A process that was
+ *            killed or stopped within one, or sits in a callback of
+ *            seen_users_each(), keeps them on: data.mdb grows by what is written
+ *            meanwhile, and does not shrink (seen_users_backup() makes a compact
+ *            copy). What the dead have left is cleared whenever a process opens
+ *            the store. There are 1024 places for calls that read, of all
+ *            processes together; without one, a call is SEEN_BUSY.
  * Damage     A record that is damaged is SEEN_CORRUPT for its user alone;
  *            seen_users_forget_user() and a new start helps. A data.mdb that was
  *            cut short, also to nothing, is SEEN_CORRUPT when it is opened. One
@@ -99,23 +117,26 @@ SEEN_API seen_status seen_users_close(seen_users *u, seen_error *error);
 /* As the calls of seen_exposure.h. A user who is unknown has been shown
  * nothing. SEEN_INVALID: a name of no or too many bytes. */
 SEEN_API seen_status seen_users_maybe_many(seen_users *u, seen_key user,
-                                           uint64_t now, const seen_key *items,
-                                           size_t n, bool *answers,
-                                           seen_error *error);
+                                           uint64_t now, seen_keys items,
+                                           bool *answers, seen_error *error);
+/* Indices of items: `fresh` has room for items.n, *n says how many. */
 SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
-                                      uint64_t now, seen_key *items, size_t n,
-                                      size_t *fresh, seen_error *error);
+                                      uint64_t now, seen_keys items,
+                                      size_t *fresh, size_t *n,
+                                      seen_error *error);
 SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
-                                     const seen_key *items, size_t n,
-                                     bool *fresh, seen_error *error);
-/* SEEN_INVALID also where it could take more items than the policy holds
+                                     seen_keys items, bool *fresh,
+                                     seen_error *error);
+/* Indices of items: `taken` has room for count or items.n, whichever is less.
+ * SEEN_INVALID also where it could take more items than the policy holds
  * (seen_policy_holds()): the first ones would be fresh again. */
 SEEN_API seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
-                                     seen_key *items, size_t n, size_t count,
-                                     size_t *taken, seen_error *error);
+                                     seen_keys items, size_t count,
+                                     size_t *taken, size_t *n,
+                                     seen_error *error);
 SEEN_API seen_status seen_users_forget(seen_users *u, seen_key user,
-                                       uint64_t now, const seen_key *items,
-                                       size_t n, seen_error *error);
+                                       uint64_t now, seen_keys items,
+                                       seen_error *error);
 /* Everything about a user; known: there was something. */
 SEEN_API seen_status seen_users_forget_user(seen_users *u, seen_key user,
                                             uint64_t now, bool *known,
@@ -134,12 +155,14 @@ SEEN_API seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
 
 typedef struct seen_users_request {
     seen_key user;
-    seen_key *items; /* a mark does not touch them */
-    size_t n;
+    seen_keys items;
+    bool *fresh;        /* mark: fresh[i], item i was new; may be NULL, which is
+                           cheaper */
     size_t count;       /* take: how many */
-    bool *fresh;        /* mark: may be NULL, which is cheaper */
-    size_t taken;       /* take: the result */
-    seen_status status; /* of this request */
+    size_t *taken;      /* take: indices of items, as seen_users_take() */
+    size_t n_taken;     /* take, written: how many those are */
+    seen_status status; /* written: of this request */
+    uint32_t reserved[7]; /* zero */
 } seen_users_request;
 
 /* SEEN_OK if all requests are; otherwise the status of the first that is not, and
@@ -154,12 +177,18 @@ SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,
 
 /* ---- The whole store ---------------------------------------------------- */
 
+/* Lent to the callback by the library, which may add members at the end. */
 typedef struct seen_users_entry {
     seen_key user;
+    seen_record record;
     seen_status status; /* SEEN_ABSENT: all of it has aged out;
                                 SEEN_CORRUPT: damaged, nothing is known */
-    seen_record record;
-    seen_exposure_info info; /* at the time that was given */
+    /* At the time that was given, as in seen_exposure_info: */
+    uint32_t generations;
+    uint64_t items;
+    uint64_t bytes;
+    uint64_t newest;
+    double fpp_now;
 } seen_users_entry;
 
 /* Each user, until `each` gives false; in no promised order, while other threads
@@ -192,6 +221,7 @@ SEEN_API seen_status seen_users_backup(seen_users *u, const char *dir,
                                        seen_error *error);
 
 typedef struct seen_users_stats {
+    size_t size; /* sizeof (seen_users_stats), set by the caller */
     seen_policy policy;
     uint64_t users;         /* at the last checkpoint; mem: now */
     uint64_t changed;       /* users with changes in memory */
@@ -209,7 +239,6 @@ typedef struct seen_users_stats {
     uint64_t evicted;       /* marks that newer ones have pushed out, by this
                                handle, as far as records are up to date: all
                                of it after seen_users_sync() */
-    uint64_t reserved[5];
 } seen_users_stats;
 
 SEEN_API seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats,

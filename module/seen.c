@@ -31,58 +31,57 @@
 
 /* ---- Items -------------------------------------------------------------- */
 
-static seen_key key_at(const struct request *q, size_t i)
-{
-    const uint8_t *ids = q->ids.data;
-    return q->width ? (seen_key){ids + i * q->width, q->width}
-                    : key_of(q->items[i]);
-}
+/* The items of a call as keys, and room for the indices of some of them. Ids are
+ * keys as they lie, items need pointers to them. */
+struct items {
+    seen_keys keys;
+    seen_key *pairs;
+    size_t *at;
+    seen_key few[FEW];
+    size_t few_at[FEW];
+};
 
-/* The items as keys, in `few` or in memory of their own. */
-static seen_key *keys_of(const struct request *q, seen_key few[FEW])
+static void items_begin(struct items *s, const struct request *q)
 {
-    seen_key *keys = q->n <= FEW ? few : RedisModule_Alloc(q->n * sizeof *keys);
+    bool few = q->n <= FEW;
+    s->at = few ? s->few_at : RedisModule_Alloc(q->n * sizeof *s->at);
+    s->pairs = NULL;
+    s->keys = seen_keys_rows(q->ids.data, q->n, q->width, q->width);
+    if (q->width) return;
+    s->pairs = few ? s->few : RedisModule_Alloc(q->n * sizeof *s->pairs);
     for (size_t i = 0; i < q->n; i++)
-        keys[i] = key_at(q, i);
-    return keys;
+        s->pairs[i] = key_of(q->items[i]);
+    s->keys = seen_keys_of(s->pairs, q->n);
 }
 
 /* At the end of a command: what many items took is not kept, nor is the record
  * that came out. */
-static void keys_done(const struct request *q, seen_key *keys,
-                      seen_key few[FEW])
+static void items_end(struct items *s, const struct request *q)
 {
-    if (keys == few) return;
-    RedisModule_Free(keys);
+    if (q->n <= FEW) return;
+    RedisModule_Free(s->pairs);
+    RedisModule_Free(s->at);
     policy_rest(q->policy);
-}
-
-/* Which id a key is. */
-static size_t id_of(const struct request *q, seen_key key)
-{
-    return (size_t)((const uint8_t *)key.data - (const uint8_t *)q->ids.data) /
-           q->width;
 }
 
 /* Some of the items, in their order: themselves, or, of ids, bits as GETBIT
  * numbers them. */
-static void reply_items(struct call *c, const seen_key *keys, size_t n)
+static void reply_items(struct call *c, const size_t *at, size_t n)
 {
     const struct request *q = &c->request;
     if (!q->width) {
         RedisModule_ReplyWithArray(c->ctx, (long)n);
-        for (size_t i = 0; i < n; i++)
-            RedisModule_ReplyWithStringBuffer(c->ctx, keys[i].data,
-                                              keys[i].len);
+        for (size_t i = 0; i < n; i++) {
+            seen_key item = key_of(q->items[at[i]]);
+            RedisModule_ReplyWithStringBuffer(c->ctx, item.data, item.len);
+        }
         return;
     }
     size_t len = (q->n + 7) / 8;
     uint8_t few[FEW / 8], *bits = q->n <= FEW ? few : RedisModule_Alloc(len);
     memset(bits, 0, len);
-    for (size_t i = 0; i < n; i++) {
-        size_t at = id_of(q, keys[i]);
-        bits[at / 8] |= (uint8_t)(0x80 >> at % 8);
-    }
+    for (size_t i = 0; i < n; i++)
+        bits[at[i] / 8] |= (uint8_t)(0x80 >> at[i] % 8);
     RedisModule_ReplyWithStringBuffer(c->ctx, (const char *)bits, len);
     if (bits != few) RedisModule_Free(bits);
 }
@@ -177,11 +176,12 @@ int user_check(struct call *c)
 {
     const struct request *q = &c->request;
     if (!find_policy(c)) return REDISMODULE_OK;
-    seen_key few[FEW], *keys = keys_of(q, few);
+    struct items items;
+    items_begin(&items, q);
     bool *answers = RedisModule_Alloc(q->n);
     seen_status status =
         seen_exposure_maybe_many(q->policy->x, exposure_record(c->value),
-                                 q->now_ms, keys, q->n, answers);
+                                 q->now_ms, items.keys, answers);
     if (status == SEEN_OK) {
         RedisModule_ReplyWithArray(c->ctx, (long)q->n);
         for (size_t i = 0; i < q->n; i++)
@@ -189,7 +189,7 @@ int user_check(struct call *c)
         count_answers(c, answers, q->n);
     }
     RedisModule_Free(answers);
-    keys_done(q, keys, few);
+    items_end(&items, q);
     return status == SEEN_OK ? REDISMODULE_OK : fail(c, status);
 }
 
@@ -198,14 +198,16 @@ int user_fresh(struct call *c)
     const struct request *q = &c->request;
     size_t fresh;
     if (!find_policy(c)) return REDISMODULE_OK;
-    seen_key few[FEW], *keys = keys_of(q, few);
-    seen_status status = seen_exposure_fresh(
-        q->policy->x, exposure_record(c->value), q->now_ms, keys, q->n, &fresh);
+    struct items items;
+    items_begin(&items, q);
+    seen_status status =
+        seen_exposure_fresh(q->policy->x, exposure_record(c->value), q->now_ms,
+                            items.keys, items.at, &fresh);
     if (status == SEEN_OK) {
         count_asked(c, q->n, fresh);
-        reply_items(c, keys, fresh < q->most ? fresh : q->most);
+        reply_items(c, items.at, fresh < q->most ? fresh : q->most);
     }
-    keys_done(q, keys, few);
+    items_end(&items, q);
     return status == SEEN_OK ? REDISMODULE_OK : fail(c, status);
 }
 
@@ -216,30 +218,29 @@ static const seen_policy *own_of(const struct request *q)
     return q->own ? &q->policy->policy : NULL;
 }
 
-static void replicate_ids(struct call *c, const seen_key *keys, size_t n)
+/* The first n of the items that `at` names, or of all where it is NULL, have been
+ * marked. */
+static void marked(struct call *c, const size_t *at, size_t n)
 {
     const struct request *q = &c->request;
-    size_t len = n * q->width;
-    uint8_t *ids = RedisModule_Alloc(len);
-    for (size_t i = 0; i < n; i++)
-        memcpy(ids + i * q->width, keys[i].data, q->width);
-    RedisModule_Replicate(c->ctx, "SEEN.MARKP", "sclcclb", c->name, "AT",
-                          (long long)q->now_ms, q->own ? "POLICY" : "UNDER",
-                          q->policy->text, (long long)q->width, ids, len);
-    RedisModule_Free(ids);
-}
-
-/* These have been marked, as keys or, where they are no ids, as items. */
-static void marked(struct call *c, const seen_key *keys,
-                   RedisModuleString **items, size_t n)
-{
-    const struct request *q = &c->request;
+    const uint8_t *ids = q->ids.data;
+    size_t each = q->width ? q->width : sizeof *q->items;
+    const void *told = q->width ? (const void *)ids : q->items;
+    void *some = at ? RedisModule_Alloc(n * each) : NULL;
+    for (size_t i = 0; at && i < n; i++)
+        memcpy((char *)some + i * each, (const char *)told + at[i] * each,
+               each);
+    if (at) told = some;
+    const char *under = q->own ? "POLICY" : "UNDER";
     if (q->width)
-        replicate_ids(c, keys, n);
+        RedisModule_Replicate(c->ctx, "SEEN.MARKP", "sclcclb", c->name, "AT",
+                              (long long)q->now_ms, under, q->policy->text,
+                              (long long)q->width, told, n * each);
     else
         RedisModule_Replicate(c->ctx, "SEEN.MARK", "sclcccv", c->name, "AT",
-                              (long long)q->now_ms, q->own ? "POLICY" : "UNDER",
-                              q->policy->text, "ITEMS", items, n);
+                              (long long)q->now_ms, under, q->policy->text,
+                              "ITEMS", told, n);
+    RedisModule_Free(some);
     live(c);
     call_changed(c, "seen.mark");
 }
@@ -252,17 +253,18 @@ int user_mark(struct call *c)
     long long new = 0;
     if (!find_policy(c)) return REDISMODULE_OK;
     if (q->n == 0) return RedisModule_ReplyWithLongLong(c->ctx, 0);
-    seen_key few[FEW], *keys = keys_of(q, few);
+    struct items items;
+    items_begin(&items, q);
     bool *fresh = RedisModule_Alloc(q->n);
     seen_status status =
         seen_exposure_mark(q->policy->x, exposure_record(c->value), q->now_ms,
-                           keys, q->n, fresh, &record);
+                           items.keys, fresh, &record);
     if (status == SEEN_OK) status = store(c, record, own_of(q), &changed);
     for (size_t i = 0; status == SEEN_OK && i < q->n; i++)
         new += fresh[i];
     RedisModule_Free(fresh);
-    if (changed && status == SEEN_OK) marked(c, keys, q->items, q->n);
-    keys_done(q, keys, few);
+    if (changed && status == SEEN_OK) marked(c, NULL, q->n);
+    items_end(&items, q);
     if (status != SEEN_OK) return fail(c, status);
     c->count.adds = q->n;
     return RedisModule_ReplyWithLongLong(c->ctx, new);
@@ -282,19 +284,6 @@ static bool holds(struct call *c)
     return false;
 }
 
-/* How many items had to be asked about to find the first n fresh ones, and which
- * of the arguments those are, where they are no ids. */
-static size_t find_items(const struct request *q, const seen_key *keys,
-                         size_t n, RedisModuleString **items)
-{
-    size_t asked = 0;
-    if (q->width) return n ? id_of(q, keys[n - 1]) + 1 : 0;
-    for (size_t j = 0; j < n; asked++)
-        if (key_of(q->items[asked]).data == keys[j].data)
-            items[j++] = q->items[asked];
-    return asked;
-}
-
 int user_take(struct call *c)
 {
     const struct request *q = &c->request;
@@ -302,23 +291,22 @@ int user_take(struct call *c)
     seen_record record;
     size_t taken;
     if (!find_policy(c) || !holds(c)) return REDISMODULE_OK;
-    seen_key few[FEW], *keys = keys_of(q, few);
+    struct items items;
+    items_begin(&items, q);
     seen_status status =
         seen_exposure_take(q->policy->x, exposure_record(c->value), q->now_ms,
-                           keys, q->n, q->most, &taken, &record);
+                           items.keys, q->most, items.at, &taken, &record);
     if (status == SEEN_OK && taken)
         status = store(c, record, own_of(q), &changed);
     if (status == SEEN_OK) {
-        RedisModuleString **items =
-            RedisModule_Alloc((taken + 1) * sizeof *items);
-        size_t asked = find_items(q, keys, taken, items);
-        reply_items(c, keys, taken);
+        /* Behind the last that was taken nothing had to be asked. */
+        size_t asked = taken ? items.at[taken - 1] + 1 : 0;
+        reply_items(c, items.at, taken);
         count_asked(c, taken < q->most ? q->n : asked, taken);
         c->count.adds = taken;
-        if (changed) marked(c, keys, items, taken);
-        RedisModule_Free(items);
+        if (changed) marked(c, items.at, taken);
     }
-    keys_done(q, keys, few);
+    items_end(&items, q);
     return status == SEEN_OK ? REDISMODULE_OK : fail(c, status);
 }
 
@@ -333,17 +321,16 @@ int user_forget(struct call *c)
     seen_policy policy;
     seen_status status = SEEN_OK;
     if (!find_policy(c)) return REDISMODULE_OK;
-    seen_key few[FEW], *keys = few;
-    if (q->n) {
-        keys = keys_of(q, few);
+    struct items items;
+    items_begin(&items, q);
+    if (q->n)
         status = seen_exposure_forget(q->policy->x, exposure_record(c->value),
-                                      q->now_ms, keys, q->n, &record);
-    }
+                                      q->now_ms, items.keys, &record);
     if (status == SEEN_OK) /* the policy stays as it is */
         status =
             store(c, record, exposure_own(c->value, &policy) ? &policy : NULL,
                   &changed);
-    keys_done(q, keys, few);
+    items_end(&items, q);
     if (status != SEEN_OK) return fail(c, status);
     if (changed && q->n)
         RedisModule_Replicate(c->ctx, "SEEN.FORGET", "sclcccv", c->name, "AT",

@@ -3,6 +3,7 @@
 #include "exposure/exposure.h"
 
 #include "base/alloc.h"
+#include "base/keys.h"
 #include "hash/siphash.h"
 
 #include <string.h>
@@ -141,13 +142,27 @@ static seen_status put_record(seen_exposure *x,
 
 /* ---- By hash ------------------------------------------------------------ */
 
-seen_status seen_exposure_hash(seen_exposure *x, const seen_key *items,
-                               size_t n, uint64_t **h)
+seen_status seen_exposure_check(seen_keys items)
 {
-    if (n && !items) return SEEN_INVALID;
+    seen_status status = seen_keys_check(items);
+    if (status != SEEN_OK) return status;
+    return seen_keys_are_hashes(items) ? SEEN_UNSUPPORTED : SEEN_OK;
+}
+
+#define AT_ONCE 128 /* items of other layouts than pairs */
+
+seen_status seen_exposure_hash(seen_exposure *x, seen_keys items, uint64_t **h)
+{
+    seen_key some[AT_ONCE];
+    uint8_t room[8 * AT_ONCE];
+    const size_t n = items.n, step = items.layout == SEEN_PAIRS ? n : AT_ONCE;
     *h = seen_room_for(x, &x->hashes, n * sizeof **h);
     if (!*h) return SEEN_NOMEM;
-    seen_siphash13_low(x->secret, items, n, *h);
+    for (size_t at = 0, m; at < n; at += m) {
+        m = n - at < step ? n - at : step;
+        seen_siphash13_low(x->secret, seen_keys_some(items, at, m, some, room),
+                           m, *h + at);
+    }
     return SEEN_OK;
 }
 
@@ -190,67 +205,73 @@ seen_status seen_exposure_forget_hashes(seen_exposure *x, seen_record record,
 /* ---- Questions ---------------------------------------------------------- */
 
 seen_status seen_exposure_maybe_many(seen_exposure *x, seen_record record,
-                                     uint64_t now_ms, const seen_key *items,
-                                     size_t n, bool *answers)
+                                     uint64_t now_ms, seen_keys items,
+                                     bool *answers)
 {
     uint64_t *h;
-    if (!x || (n && !answers)) return SEEN_INVALID;
-    seen_status status = seen_exposure_hash(x, items, n, &h);
-    return status == SEEN_OK
-               ? seen_exposure_seen(x, record, now_ms, h, n, false, answers)
-               : status;
+    if (!x || (items.n && !answers)) return SEEN_INVALID;
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_OK) status = seen_exposure_hash(x, items, &h);
+    return status == SEEN_OK ? seen_exposure_seen(x, record, now_ms, h, items.n,
+                                                  false, answers)
+                             : status;
 }
 
 /* Hash the items and find those that are not fresh. */
 static seen_status look_up(seen_exposure *x, seen_record record,
-                           uint64_t now_ms, const seen_key *items, size_t n,
-                           uint64_t **h, bool **seen)
+                           uint64_t now_ms, seen_keys items, uint64_t **h,
+                           bool **seen)
 {
-    seen_status status = seen_exposure_hash(x, items, n, h);
+    seen_status status = seen_exposure_hash(x, items, h);
     if (status != SEEN_OK) return status;
-    *seen = room_for_answers(x, n);
-    return *seen ? seen_exposure_seen(x, record, now_ms, *h, n, true, *seen)
-                 : SEEN_NOMEM;
+    *seen = room_for_answers(x, items.n);
+    return *seen
+               ? seen_exposure_seen(x, record, now_ms, *h, items.n, true, *seen)
+               : SEEN_NOMEM;
 }
 
-/* The fresh ones to the front, at most so many. */
-static size_t compact(seen_key *items, size_t n, const bool *seen, size_t most)
+size_t seen_fresh_indices(const bool *seen, size_t n, size_t most, size_t *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n && kept < most; i++) {
-        items[kept] = items[i]; /* no branch: half of them are a surprise */
+        out[kept] = i; /* no branch: half of them are a surprise */
         kept += !seen[i];
     }
     return kept;
 }
 
 seen_status seen_exposure_fresh(seen_exposure *x, seen_record record,
-                                uint64_t now_ms, seen_key *items, size_t n,
-                                size_t *fresh)
+                                uint64_t now_ms, seen_keys items, size_t *fresh,
+                                size_t *n)
 {
     uint64_t *h;
     bool *seen;
-    if (!x || !fresh) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now_ms, items, n, &h, &seen);
-    if (status == SEEN_OK) *fresh = compact(items, n, seen, n);
+    if (!x || !n || (items.n && !fresh)) return SEEN_INVALID;
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_OK)
+        status = look_up(x, record, now_ms, items, &h, &seen);
+    if (status == SEEN_OK)
+        *n = seen_fresh_indices(seen, items.n, items.n, fresh);
     return status;
 }
 
 /* ---- Changes ------------------------------------------------------------ */
 
 seen_status seen_exposure_mark(seen_exposure *x, seen_record record,
-                               uint64_t now_ms, const seen_key *items, size_t n,
-                               bool *fresh, seen_record *result)
+                               uint64_t now_ms, seen_keys items, bool *fresh,
+                               seen_record *result)
 {
     uint64_t *h;
     bool *seen = NULL;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = fresh ? look_up(x, record, now_ms, items, n, &h, &seen)
-                               : seen_exposure_hash(x, items, n, &h);
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_OK)
+        status = fresh ? look_up(x, record, now_ms, items, &h, &seen)
+                       : seen_exposure_hash(x, items, &h);
     if (status == SEEN_OK)
         status = seen_exposure_mark_all(
-            x, record, &(struct seen_marks){now_ms, h, n}, 1, result);
-    for (size_t i = 0; status == SEEN_OK && fresh && i < n; i++)
+            x, record, &(struct seen_marks){now_ms, h, items.n}, 1, result);
+    for (size_t i = 0; status == SEEN_OK && fresh && i < items.n; i++)
         fresh[i] = !seen[i];
     return status;
 }
@@ -264,31 +285,35 @@ size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen, size_t most)
 }
 
 seen_status seen_exposure_take(seen_exposure *x, seen_record record,
-                               uint64_t now_ms, seen_key *items, size_t n,
-                               size_t count, size_t *taken, seen_record *result)
+                               uint64_t now_ms, seen_keys items, size_t count,
+                               size_t *taken, size_t *n, seen_record *result)
 {
     uint64_t *h;
     bool *seen;
-    if (!x || !taken || !result) return SEEN_INVALID;
-    seen_status status = look_up(x, record, now_ms, items, n, &h, &seen);
+    if (!x || !n || !result || (items.n && count && !taken))
+        return SEEN_INVALID;
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_OK)
+        status = look_up(x, record, now_ms, items, &h, &seen);
     if (status != SEEN_OK) return status;
-    struct seen_marks m = {now_ms, h, seen_first_fresh(h, n, seen, count)};
+    struct seen_marks m = {now_ms, h,
+                           seen_first_fresh(h, items.n, seen, count)};
     status = seen_exposure_mark_all(x, record, &m, 1, result);
-    /* The items move last, when nothing can fail any more. */
-    if (status == SEEN_OK) *taken = compact(items, n, seen, count);
+    if (status == SEEN_OK) *n = seen_fresh_indices(seen, items.n, count, taken);
     return status;
 }
 
 seen_status seen_exposure_forget(seen_exposure *x, seen_record record,
-                                 uint64_t now_ms, const seen_key *items,
-                                 size_t n, seen_record *result)
+                                 uint64_t now_ms, seen_keys items,
+                                 seen_record *result)
 {
     uint64_t *h;
     if (!x || !result) return SEEN_INVALID;
-    seen_status status = seen_exposure_hash(x, items, n, &h);
-    return status == SEEN_OK
-               ? seen_exposure_forget_hashes(x, record, now_ms, h, n, result)
-               : status;
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_OK) status = seen_exposure_hash(x, items, &h);
+    return status == SEEN_OK ? seen_exposure_forget_hashes(x, record, now_ms, h,
+                                                           items.n, result)
+                             : status;
 }
 
 seen_status seen_exposure_merge(seen_exposure *x, seen_record a, seen_record b,

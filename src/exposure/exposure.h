@@ -49,9 +49,10 @@ SEEN_PRIVATE seen_policy seen_policy_filled(const seen_policy *given);
 
 /* The public calls for callers who keep hashes: 64 bits are all that a record
  * knows of an item. Lent until x is used for other items. */
-SEEN_PRIVATE seen_status seen_exposure_hash(seen_exposure *x,
-                                            const seen_key *items, size_t n,
+SEEN_PRIVATE seen_status seen_exposure_hash(seen_exposure *x, seen_keys items,
                                             uint64_t **h);
+/* What can be wrong with items, before they are hashed. */
+SEEN_PRIVATE seen_status seen_exposure_check(seen_keys items);
 
 /* seen[i]: hash i may have been shown; `repeats`: or has come before. */
 SEEN_PRIVATE seen_status seen_exposure_seen(seen_exposure *x,
@@ -62,6 +63,9 @@ SEEN_PRIVATE seen_status seen_exposure_seen(seen_exposure *x,
 /* The first of them that are not seen, at most so many, to the front. */
 SEEN_PRIVATE size_t seen_first_fresh(uint64_t *h, size_t n, const bool *seen,
                                      size_t most);
+/* Their indices. */
+SEEN_PRIVATE size_t seen_fresh_indices(const bool *seen, size_t n, size_t most,
+                                       size_t *out);
 
 struct seen_marks {
     uint64_t now_ms;

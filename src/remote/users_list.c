@@ -230,14 +230,14 @@ static bool find_repeats(const seen_key *items, size_t n, bool *again)
 
 /* ---- Asking ------------------------------------------------------------- */
 
-static bool put_range(struct seen_order *o, const struct seen_server *m,
-                      seen_key user)
+static bool put_range(struct seen_server_command *o,
+                      const struct seen_server *m, seen_key user)
 {
-    if (!seen_order_begin(o, m, user, 0)) return false;
-    seen_order_text(o, "LRANGE");
-    seen_order_key(o, m, user);
-    seen_order_text(o, "0");
-    seen_order_text(o, "4");
+    if (!seen_command_begin(o, m, user, 0)) return false;
+    seen_command_text(o, "LRANGE");
+    seen_command_key(o, m, user);
+    seen_command_text(o, "0");
+    seen_command_text(o, "4");
     o->k.repeatable = true;
     return true;
 }
@@ -273,32 +273,36 @@ static seen_status get_filters(struct list *m, seen_key user, seen_filter **f,
 {
     seen_status status = check_user(user, error);
     if (status != SEEN_OK) return status;
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
+    if (status == SEEN_OK) status = seen_commands_run(&m->server, o, 1, error);
     if (status == SEEN_OK) status = read_filters(m, o->k.reply, f);
     if (status == SEEN_CORRUPT) status = no_list(m, error);
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     return status;
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
-                       const seen_key *items, size_t n, bool repeats,
-                       bool *seen, seen_error *error)
+                       seen_keys items, bool repeats, bool *seen,
+                       seen_error *error)
 {
     struct list *m = (struct list *)u;
+    const size_t n = items.n;
     seen_filter *f = NULL;
+    struct seen_pairs p;
     (void)now;
     seen_status status = get_filters(m, user, &f, error);
     if (status != SEEN_OK && status != SEEN_ABSENT) return status;
     memset(seen, 0, n * sizeof *seen);
     bool *again = n && repeats ? malloc(n * sizeof *again) : NULL;
-    bool fits = !n || !repeats || (again && find_repeats(items, n, again));
-    if (f && fits) seen_maybe_many(f, seen_keys_of(items, n), seen);
+    bool fits = seen_pairs_make(&p, items) &&
+                (!n || !repeats || (again && find_repeats(p.at, n, again)));
+    if (f && fits) (void)seen_maybe_many(f, items, seen);
     for (size_t i = 0; again && fits && i < n; i++)
         seen[i] |= again[i];
     free(again);
+    seen_pairs_free(&p);
     seen_free(f);
     return fits ? SEEN_OK : SEEN_NOMEM;
 }
@@ -325,8 +329,9 @@ static uint8_t *put_places(const struct list *m, seen_key item, uint8_t *to)
 
 /* What a request becomes. */
 struct call {
-    struct seen_order *order; /* NULL: there is nothing to do */
-    bool *again;              /* items that have come before; NULL: who cares */
+    struct seen_server_command *command; /* NULL: there is nothing to do */
+    struct seen_pairs items;
+    bool *again; /* items that have come before; NULL: who cares */
     bool takes;
 };
 
@@ -339,52 +344,53 @@ static bool is_sent(const struct call *c, size_t i)
 static bool put_request(struct call *c, struct list *m,
                         const seen_users_request *r)
 {
-    struct seen_order *o = c->order;
+    struct seen_server_command *o = c->command;
+    const size_t n = r->items.n;
+    if (!seen_pairs_make(&c->items, r->items)) return false;
     if (c->takes || r->fresh) {
-        c->again = malloc(r->n * sizeof *c->again);
-        if (!c->again || !find_repeats(r->items, r->n, c->again)) return false;
+        c->again = malloc(n * sizeof *c->again);
+        if (!c->again || !find_repeats(c->items.at, n, c->again)) return false;
     }
-    if (!seen_order_begin(o, &m->server, r->user, 0)) return false;
-    o->packed = malloc(r->n * m->place.hashes * PLACE);
+    if (!seen_command_begin(o, &m->server, r->user, 0)) return false;
+    o->packed = malloc(n * m->place.hashes * PLACE);
     if (!o->packed) return false;
     uint8_t *end = (uint8_t *)o->packed;
-    for (size_t i = 0; i < r->n; i++)
-        if (is_sent(c, i)) end = put_places(m, r->items[i], end);
-    snprintf(o->number[0], sizeof o->number[0], "%zu",
-             c->takes ? r->count : r->n);
-    seen_order_text(o, "EVALSHA");
-    seen_order_text(o, m->digest);
-    seen_order_text(o, "1");
-    seen_order_key(o, &m->server, r->user);
-    seen_order_add(o, o->packed, (size_t)(end - (uint8_t *)o->packed));
-    seen_order_text(o, m->hashes);
-    seen_order_text(o, c->takes ? "take" : r->fresh ? "tell" : "mark");
-    seen_order_text(o, o->number[0]);
-    seen_order_text(o, m->items);
-    seen_order_text(o, m->letters);
-    seen_order_text(o, m->seconds);
+    for (size_t i = 0; i < n; i++)
+        if (is_sent(c, i)) end = put_places(m, c->items.at[i], end);
+    snprintf(o->number[0], sizeof o->number[0], "%zu", c->takes ? r->count : n);
+    seen_command_text(o, "EVALSHA");
+    seen_command_text(o, m->digest);
+    seen_command_text(o, "1");
+    seen_command_key(o, &m->server, r->user);
+    seen_command_add(o, o->packed, (size_t)(end - (uint8_t *)o->packed));
+    seen_command_text(o, m->hashes);
+    seen_command_text(o, c->takes ? "take" : r->fresh ? "tell" : "mark");
+    seen_command_text(o, o->number[0]);
+    seen_command_text(o, m->items);
+    seen_command_text(o, m->letters);
+    seen_command_text(o, m->seconds);
     o->k.script = script;
     /* Marked twice, so many would fill a filter that they do not fill once. */
     o->k.repeatable =
-        !c->takes && !r->fresh && 2 * (uint64_t)r->n < m->spec.items + 10;
+        !c->takes && !r->fresh && 2 * (uint64_t)n < m->spec.items + 10;
     return true;
 }
 
-/* `lost`: why orders have no reply. */
+/* `lost`: why commands have no reply. */
 static seen_status read_request(const struct call *c, const struct list *m,
                                 seen_users_request *r, const seen_error *lost,
                                 seen_error *error)
 {
-    r->taken = 0;
-    if (!c->order) return SEEN_OK;
-    const struct redisReply *reply = c->order->k.reply;
-    if (c->order->k.status != SEEN_OK)
-        return seen_fail_as(error, c->order->k.status, lost);
+    r->n_taken = 0;
+    if (!c->command) return SEEN_OK;
+    const struct redisReply *reply = c->command->k.reply;
+    if (c->command->k.status != SEEN_OK)
+        return seen_fail_as(error, c->command->k.status, lost);
     int64_t broken;
     seen_key answers;
     if (seen_reply_integer(reply, 0, 0, &broken)) return no_list(m, error);
     size_t sent = 0, at = 0, taken = 0;
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; i < r->items.n; i++)
         sent += is_sent(c, i);
     bool good = seen_reply_string(reply, &answers) && answers.len == sent;
     const char *letter = good ? answers.data : "";
@@ -395,10 +401,10 @@ static seen_status read_request(const struct call *c, const struct list *m,
     if (!good || (c->takes && taken > r->count))
         return seen_pool_strange("a script", reply, "0 or 1 for each item",
                                  error);
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->items.n; i++) {
         bool fresh = is_sent(c, i) && letter[at++] == '1';
         if (c->takes && fresh)
-            r->items[r->taken++] = r->items[i];
+            r->taken[r->n_taken++] = i;
         else if (!c->takes && r->fresh)
             r->fresh[i] = fresh && !c->again[i];
     }
@@ -412,9 +418,10 @@ static seen_status check_requests(bool takes, seen_users_request *r, size_t n,
     seen_status status = SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         r[i].status = check_user(r[i].user, error);
-        if (!takes && r[i].n == 0)
-            r[i].status = seen_fail(error, SEEN_INVALID, "n",
-                                    "n 0: a mark in such lists has items");
+        if (!takes && r[i].items.n == 0)
+            r[i].status =
+                seen_fail(error, SEEN_INVALID, "items",
+                          "items.n 0: a mark in such lists has items");
         if (status == SEEN_OK) status = r[i].status;
     }
     return status;
@@ -432,34 +439,36 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
         seen_users_refuse(r, n, status);
         return status;
     }
-    struct seen_order *o = calloc(n, sizeof *o);
+    struct seen_server_command *o = calloc(n, sizeof *o);
     struct call *c = calloc(n, sizeof *c);
-    size_t orders = 0;
+    size_t commands = 0;
     if (!o || !c) status = SEEN_NOMEM;
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         c[i].takes = kind == SEEN_USERS_TAKE;
-        if (c[i].takes && (r[i].n == 0 || r[i].count == 0)) continue;
-        c[i].order = &o[orders++];
+        if (c[i].takes && (r[i].items.n == 0 || r[i].count == 0)) continue;
+        c[i].command = &o[commands++];
         if (!put_request(&c[i], m, &r[i])) status = SEEN_NOMEM;
     }
     bool ready = status == SEEN_OK;
-    if (ready && orders) (void)seen_orders_run(&m->server, o, orders, &lost);
+    if (ready && commands)
+        (void)seen_commands_run(&m->server, o, commands, &lost);
     for (size_t i = 0; i < n; i++) { /* each has a status of its own */
         r[i].status =
             ready ? read_request(&c[i], m, &r[i], &lost, error) : status;
         if (status == SEEN_OK) status = r[i].status;
         if (c) free(c[i].again);
+        if (c) seen_pairs_free(&c[i].items);
     }
-    if (o) seen_orders_done(o, n);
+    if (o) seen_commands_done(o, n);
     free(c);
     return status;
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n, seen_error *error)
+                          seen_keys items, seen_error *error)
 {
-    (void)u, (void)user, (void)now, (void)items;
-    if (n == 0) return SEEN_OK;
+    (void)u, (void)user, (void)now;
+    if (items.n == 0) return SEEN_OK;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                      "items cannot be taken out of Bloom filters: a user is "
                      "forgotten as a whole");
@@ -472,20 +481,20 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
 {
     seen_status status = check_user(user, error);
     if (status != SEEN_OK) return status;
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
-    if (seen_order_begin(o, &m->server, user, 0)) {
-        seen_order_text(o, command);
-        seen_order_key(o, &m->server, user);
+    if (seen_command_begin(o, &m->server, user, 0)) {
+        seen_command_text(o, command);
+        seen_command_key(o, &m->server, user);
         o->k.repeatable = repeatable;
-        status = seen_orders_run(&m->server, o, 1, error);
+        status = seen_commands_run(&m->server, o, 1, error);
         if (status == SEEN_OK &&
             !seen_reply_integer(o->k.reply, -2, INT64_MAX, out))
             status = seen_pool_strange(command, o->k.reply, "a number", error);
     } else {
         status = SEEN_NOMEM;
     }
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     return status;
 }
 
@@ -539,13 +548,13 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
     int64_t left = -1;
     seen_status status = number_of(m, "PTTL", user, true, &left, error);
     if (status != SEEN_OK) return status;
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     status = put_range(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
+    if (status == SEEN_OK) status = seen_commands_run(&m->server, o, 1, error);
     if (status == SEEN_OK) status = inspect(m, o->k.reply, info);
     if (status == SEEN_CORRUPT) status = no_list(m, error);
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     uint64_t ttl = m->ttl * 1000;
     if (status == SEEN_OK && left >= 0 && (uint64_t)left <= ttl &&
         now > ttl - (uint64_t)left) {
@@ -559,8 +568,10 @@ static void read_entry(const struct seen_server *m,
                        const struct redisReply *reply, uint64_t now,
                        seen_users_entry *e)
 {
+    seen_exposure_info info = {0};
     (void)now;
-    e->status = inspect((const struct list *)m, reply, &e->info);
+    e->status = inspect((const struct list *)m, reply, &info);
+    seen_users_entry_fill(e, &info);
 }
 
 static const struct seen_server_reader reader = {

@@ -48,22 +48,22 @@ static size_t common_width(const seen_key *items, size_t n)
 }
 
 /* NAME key; the rest is added behind. */
-static bool begin(struct seen_order *o, const struct seen_server *m,
+static bool begin(struct seen_server_command *o, const struct seen_server *m,
                   const char *name, seen_key user, size_t items)
 {
-    if (!seen_order_begin(o, m, user, items)) return false;
-    seen_order_text(o, name);
-    seen_order_key(o, m, user);
+    if (!seen_command_begin(o, m, user, items)) return false;
+    seen_command_text(o, name);
+    seen_command_key(o, m, user);
     return true;
 }
 
-static bool add_items(struct seen_order *o, const seen_key *items, size_t n,
-                      size_t width)
+static bool add_items(struct seen_server_command *o, const seen_key *items,
+                      size_t n, size_t width)
 {
     if (!width) {
-        seen_order_text(o, "ITEMS");
+        seen_command_text(o, "ITEMS");
         for (size_t i = 0; i < n; i++)
-            seen_order_add(o, items[i].data, items[i].len);
+            seen_command_add(o, items[i].data, items[i].len);
         return true;
     }
     o->packed = malloc(n * width);
@@ -71,8 +71,8 @@ static bool add_items(struct seen_order *o, const seen_key *items, size_t n,
     for (size_t i = 0; i < n; i++)
         memcpy(o->packed + i * width, items[i].data, width);
     snprintf(o->number[0], sizeof o->number[0], "%zu", width);
-    seen_order_text(o, o->number[0]);
-    seen_order_add(o, o->packed, n * width);
+    seen_command_text(o, o->number[0]);
+    seen_command_add(o, o->packed, n * width);
     return true;
 }
 
@@ -93,21 +93,21 @@ static const struct {
     [TAKE] = {"SEEN.TAKE", "SEEN.TAKEP", false},
 };
 
-static bool put_order(struct seen_order *o, const struct module *m,
-                      enum form form, seen_key user, const seen_key *items,
-                      size_t n, size_t count)
+static bool put_command(struct seen_server_command *o, const struct module *m,
+                        enum form form, seen_key user, const seen_key *items,
+                        size_t n, size_t count)
 {
     size_t width = forms[form].packed ? common_width(items, n) : 0;
     const char *name = width ? forms[form].packed : forms[form].plain;
     if (!begin(o, &m->server, name, user, width ? 0 : n)) return false;
     if (form == TAKE) {
         snprintf(o->number[1], sizeof o->number[1], "%zu", count);
-        seen_order_text(o, "COUNT");
-        seen_order_text(o, o->number[1]);
+        seen_command_text(o, "COUNT");
+        seen_command_text(o, o->number[1]);
     }
     if (m->policy[0]) {
-        seen_order_text(o, "POLICY");
-        seen_order_text(o, m->policy);
+        seen_command_text(o, "POLICY");
+        seen_command_text(o, m->policy);
     }
     o->k.repeatable = forms[form].repeatable;
     return add_items(o, items, n, width);
@@ -175,50 +175,54 @@ static seen_status read_checks(const struct redisReply *reply, size_t n,
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
-                       const seen_key *items, size_t n, bool repeats,
-                       bool *seen, seen_error *error)
+                       seen_keys items, bool repeats, bool *seen,
+                       seen_error *error)
 {
     struct module *m = (struct module *)u;
+    struct seen_pairs p;
+    const size_t n = items.n;
     (void)now;
     if (n == 0) return SEEN_OK;
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     enum form form = repeats ? FRESH : CHECK;
-    seen_status status =
-        put_order(o, m, form, user, items, n, 0) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
+    bool put =
+        seen_pairs_make(&p, items) && put_command(o, m, form, user, p.at, n, 0);
+    seen_status status = put ? SEEN_OK : SEEN_NOMEM;
+    if (status == SEEN_OK) status = seen_commands_run(&m->server, o, 1, error);
     if (status == SEEN_OK && repeats) {
-        status =
-            read_chosen("SEEN.FRESH", o->k.reply, items, n, n, seen, error);
+        status = read_chosen("SEEN.FRESH", o->k.reply, p.at, n, n, seen, error);
         for (size_t i = 0; i < n; i++)
             seen[i] = !seen[i];
     } else if (status == SEEN_OK) {
         status = read_checks(o->k.reply, n, seen, error);
     }
-    seen_orders_done(o, 1);
+    seen_pairs_free(&p);
+    seen_commands_done(o, 1);
     return status;
 }
 
 /* ---- Changing ----------------------------------------------------------- */
 
 /* A mark that asks which are new takes all that are, and marks the others. */
-static size_t orders_of(enum seen_users_change kind,
-                        const seen_users_request *r)
+static size_t commands_of(enum seen_users_change kind,
+                          const seen_users_request *r)
 {
-    if (r->n == 0) return 0;
+    if (r->items.n == 0) return 0;
     return kind == SEEN_USERS_MARK && r->fresh ? 2 : 1;
 }
 
-static bool put_request(struct seen_order *o, const struct module *m,
+static bool put_request(struct seen_server_command *o, const struct module *m,
                         enum seen_users_change kind,
-                        const seen_users_request *r)
+                        const seen_users_request *r, const seen_key *items)
 {
-    if (r->n == 0) return true;
+    const size_t n = r->items.n;
+    if (n == 0) return true;
     if (kind == SEEN_USERS_TAKE)
-        return put_order(o, m, TAKE, r->user, r->items, r->n, r->count);
-    if (!r->fresh) return put_order(o, m, MARK, r->user, r->items, r->n, 0);
-    return put_order(o, m, TAKE, r->user, r->items, r->n, r->n) &&
-           put_order(o + 1, m, MARK, r->user, r->items, r->n, 0);
+        return put_command(o, m, TAKE, r->user, items, n, r->count);
+    if (!r->fresh) return put_command(o, m, MARK, r->user, items, n, 0);
+    return put_command(o, m, TAKE, r->user, items, n, n) &&
+           put_command(o + 1, m, MARK, r->user, items, n, 0);
 }
 
 /* SEEN.MARK and SEEN.FORGET say how many. */
@@ -230,34 +234,33 @@ static seen_status read_number(const char *command,
     return seen_pool_strange(command, reply, "a number", error);
 }
 
-/* `lost`: why orders have no reply. */
-static seen_status read_request(const struct seen_order *o,
+/* `lost`: why commands have no reply. */
+static seen_status read_request(const struct seen_server_command *o,
                                 enum seen_users_change kind,
-                                seen_users_request *r, const seen_error *lost,
-                                seen_error *error)
+                                seen_users_request *r, const seen_key *items,
+                                const seen_error *lost, seen_error *error)
 {
     const bool takes = kind == SEEN_USERS_TAKE;
-    const size_t orders = orders_of(kind, r);
-    for (size_t i = 0; i < orders; i++)
+    const size_t commands = commands_of(kind, r), n = r->items.n;
+    for (size_t i = 0; i < commands; i++)
         if (o[i].k.status != SEEN_OK)
             return seen_fail_as(error, o[i].k.status, lost);
-    r->taken = 0;
-    if (r->n == 0) return SEEN_OK;
-    if (!takes) { /* the last order is a mark */
+    if (n == 0) return SEEN_OK;
+    if (!takes) { /* the last command is a mark */
         int64_t marked;
         seen_status status =
-            read_number("SEEN.MARK", o[orders - 1].k.reply, &marked, error);
+            read_number("SEEN.MARK", o[commands - 1].k.reply, &marked, error);
         if (status != SEEN_OK || !r->fresh) return status;
     }
-    bool *chosen = malloc(r->n * sizeof *chosen);
+    bool *chosen = malloc(n * sizeof *chosen);
     if (!chosen) return SEEN_NOMEM;
-    seen_status status = read_chosen("SEEN.TAKE", o->k.reply, r->items, r->n,
-                                     takes ? r->count : r->n, chosen, error);
-    for (size_t i = 0; status == SEEN_OK && i < r->n; i++) {
+    seen_status status = read_chosen("SEEN.TAKE", o->k.reply, items, n,
+                                     takes ? r->count : n, chosen, error);
+    for (size_t i = 0; status == SEEN_OK && i < n; i++) {
         if (!takes)
             r->fresh[i] = chosen[i];
         else if (chosen[i])
-            r->items[r->taken++] = r->items[i];
+            r->taken[r->n_taken++] = i;
     }
     free(chosen);
     return status;
@@ -272,25 +275,32 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     seen_error lost = {0};
     (void)now;
     for (size_t i = 0; i < n; i++)
-        count += orders_of(kind, &r[i]);
-    struct seen_order *o = calloc(count + 1, sizeof *o);
-    seen_status status = o ? SEEN_OK : SEEN_NOMEM;
+        count += commands_of(kind, &r[i]);
+    struct seen_server_command *o = calloc(count + 1, sizeof *o);
+    struct seen_pairs *items = calloc(n, sizeof *items);
+    seen_status status = o && items ? SEEN_OK : SEEN_NOMEM;
     for (size_t i = 0; status == SEEN_OK && i < n; i++) {
-        if (!put_request(o + at, m, kind, &r[i])) status = SEEN_NOMEM;
-        at += orders_of(kind, &r[i]);
+        if (!seen_pairs_make(&items[i], r[i].items) ||
+            !put_request(o + at, m, kind, &r[i], items[i].at))
+            status = SEEN_NOMEM;
+        at += commands_of(kind, &r[i]);
     }
     bool sent = status == SEEN_OK;
-    if (sent && count) (void)seen_orders_run(&m->server, o, count, &lost);
+    if (sent && count) (void)seen_commands_run(&m->server, o, count, &lost);
     at = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t mine = orders_of(kind, &r[i]);
+    for (size_t i = 0; i < n; i++) { /* each has a status */
+        r[i].n_taken = 0;
         r[i].status =
-            sent ? read_request(o + at, kind, &r[i], &lost, error) : status;
-        at += mine;
+            sent ? read_request(o + at, kind, &r[i], items[i].at, &lost, error)
+                 : status;
+        at += commands_of(kind, &r[i]);
     }
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
         status = r[i].status;
-    if (o) seen_orders_done(o, count);
+    for (size_t i = 0; items && i < n; i++)
+        seen_pairs_free(&items[i]);
+    free(items);
+    if (o) seen_commands_done(o, count);
     return status;
 }
 
@@ -298,31 +308,36 @@ static seen_status forget_some(struct module *m, seen_key user,
                                const seen_key *items, size_t n, bool *changed,
                                seen_error *error)
 {
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     seen_status status =
         begin(o, &m->server, "SEEN.FORGET", user, n) ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK && m->policy[0]) {
-        seen_order_text(o, "POLICY");
-        seen_order_text(o, m->policy);
+        seen_command_text(o, "POLICY");
+        seen_command_text(o, m->policy);
     }
     if (status == SEEN_OK && n) (void)add_items(o, items, n, 0);
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
+    if (status == SEEN_OK) status = seen_commands_run(&m->server, o, 1, error);
     int64_t gone = 0;
     if (status == SEEN_OK)
         status = read_number("SEEN.FORGET", o->k.reply, &gone, error);
     if (status == SEEN_OK) *changed = gone != 0;
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     return status;
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n, seen_error *error)
+                          seen_keys items, seen_error *error)
 {
+    struct seen_pairs p;
     bool changed;
     (void)now;
-    return n ? forget_some((struct module *)u, user, items, n, &changed, error)
-             : SEEN_OK;
+    if (items.n == 0) return SEEN_OK;
+    if (!seen_pairs_make(&p, items)) return SEEN_NOMEM;
+    seen_status status =
+        forget_some((struct module *)u, user, p.at, items.n, &changed, error);
+    seen_pairs_free(&p);
+    return status;
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
@@ -373,47 +388,47 @@ static seen_status info_in(const struct redisReply *reply, uint64_t now,
     return status;
 }
 
-static bool put_export(struct seen_order *o, const struct seen_server *m,
-                       seen_key user)
+static bool put_export(struct seen_server_command *o,
+                       const struct seen_server *m, seen_key user)
 {
     o->k.repeatable = true;
     return begin(o, m, "SEEN.EXPORT", user, 0);
 }
 
 static seen_status export(struct module *m, seen_key user,
-                          struct seen_order **out, seen_error *error)
+                          struct seen_server_command **out, seen_error *error)
 {
-    struct seen_order *o = calloc(1, sizeof *o);
+    struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
     seen_status status = put_export(o, &m->server, user) ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK && m->policy[0]) {
-        seen_order_text(o, "POLICY");
-        seen_order_text(o, m->policy);
+        seen_command_text(o, "POLICY");
+        seen_command_text(o, m->policy);
     }
-    if (status == SEEN_OK) status = seen_orders_run(&m->server, o, 1, error);
+    if (status == SEEN_OK) status = seen_commands_run(&m->server, o, 1, error);
     if (status == SEEN_OK)
         *out = o;
     else
-        seen_orders_done(o, 1);
+        seen_commands_done(o, 1);
     return status;
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
                            seen_exposure_info *info, seen_error *error)
 {
-    struct seen_order *o;
+    struct seen_server_command *o;
     seen_record record;
     seen_status status = export((struct module *)u, user, &o, error);
     if (status != SEEN_OK) return status;
     status = info_in(o->k.reply, now, &record, info);
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     return status;
 }
 
 static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
                                size_t cap, size_t *len, seen_error *error)
 {
-    struct seen_order *o;
+    struct seen_server_command *o;
     seen_record record;
     seen_policy policy;
     seen_status status = export((struct module *)u, user, &o, error);
@@ -424,7 +439,7 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
         status = record.len > cap ? SEEN_SHORT : SEEN_OK;
         if (status == SEEN_OK) memcpy(buf, record.data, record.len);
     }
-    seen_orders_done(o, 1);
+    seen_commands_done(o, 1);
     return status;
 }
 
@@ -435,7 +450,9 @@ static void read_export(const struct seen_server *m,
                         seen_users_entry *e)
 {
     (void)m;
-    e->status = info_in(reply, now, &e->record, &e->info);
+    seen_exposure_info info = {0};
+    e->status = info_in(reply, now, &e->record, &info);
+    seen_users_entry_fill(e, &info);
 }
 
 static const struct seen_server_reader reader = {.type = TYPE_OF_USER,

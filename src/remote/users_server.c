@@ -2,6 +2,7 @@
 #include "remote/users_server.h"
 
 #include "base/error.h"
+#include "base/keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,12 @@ seen_status seen_server_close(struct seen_users *u, seen_error *error)
 
 /* ---- Commands ----------------------------------------------------------- */
 
-bool seen_order_begin(struct seen_order *o, const struct seen_server *m,
-                      seen_key user, size_t more)
+bool seen_command_begin(struct seen_server_command *o,
+                        const struct seen_server *m, seen_key user, size_t more)
 {
     size_t prefix = strlen(m->prefix);
-    o->argv = calloc(SEEN_ORDER_WORDS + more, sizeof *o->argv);
-    o->len = calloc(SEEN_ORDER_WORDS + more, sizeof *o->len);
+    o->argv = calloc(SEEN_COMMAND_WORDS + more, sizeof *o->argv);
+    o->len = calloc(SEEN_COMMAND_WORDS + more, sizeof *o->len);
     o->key = malloc(prefix + user.len);
     if (!o->argv || !o->len || !o->key) return false;
     memcpy(o->key, m->prefix, prefix);
@@ -48,26 +49,28 @@ bool seen_order_begin(struct seen_order *o, const struct seen_server *m,
     return true;
 }
 
-void seen_order_add(struct seen_order *o, const void *bytes, size_t len)
+void seen_command_add(struct seen_server_command *o, const void *bytes,
+                      size_t len)
 {
     o->argv[o->k.argc] = bytes;
     o->len[o->k.argc++] = len;
 }
 
-void seen_order_text(struct seen_order *o, const char *text)
+void seen_command_text(struct seen_server_command *o, const char *text)
 {
-    seen_order_add(o, text, strlen(text));
+    seen_command_add(o, text, strlen(text));
 }
 
-void seen_order_key(struct seen_order *o, const struct seen_server *m,
-                    seen_key user)
+void seen_command_key(struct seen_server_command *o,
+                      const struct seen_server *m, seen_key user)
 {
     o->k.key = o->k.argc;
-    seen_order_add(o, o->key, strlen(m->prefix) + user.len);
+    seen_command_add(o, o->key, strlen(m->prefix) + user.len);
 }
 
-seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
-                            size_t n, seen_error *error)
+seen_status seen_commands_run(struct seen_server *m,
+                              struct seen_server_command *o, size_t n,
+                              seen_error *error)
 {
     struct seen_command *k = calloc(n, sizeof *k);
     for (size_t i = 0; i < n; i++) {
@@ -84,7 +87,7 @@ seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
     return status;
 }
 
-void seen_orders_done(struct seen_order *o, size_t n)
+void seen_commands_done(struct seen_server_command *o, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         seen_redis_done(&o[i].k, 1);
@@ -94,6 +97,24 @@ void seen_orders_done(struct seen_order *o, size_t n)
         free(o[i].packed);
     }
     free(o);
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
+bool seen_pairs_make(struct seen_pairs *p, seen_keys items)
+{
+    *p = (struct seen_pairs){.at = items.data};
+    if (items.layout == SEEN_PAIRS || items.n == 0) return true;
+    p->made = malloc(items.n * (sizeof *p->made + 8));
+    if (!p->made) return false;
+    seen_keys_pairs(items, 0, items.n, p->made, (uint8_t *)(p->made + items.n));
+    p->at = p->made;
+    return true;
+}
+
+void seen_pairs_free(struct seen_pairs *p)
+{
+    free(p->made);
 }
 
 /* ---- All users ---------------------------------------------------------- */
@@ -137,14 +158,14 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
                              size_t n)
 {
     struct seen_server *m = k->m;
-    struct seen_order *o = calloc(n + 1, sizeof *o);
+    struct seen_server_command *o = calloc(n + 1, sizeof *o);
     seen_key *user = calloc(n + 1, sizeof *user);
     seen_status status = o && user ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK) status = read_names(k, keys, n, user);
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
         if (!k->m->reader->put(&o[i], m, user[i])) status = SEEN_NOMEM;
     if (status == SEEN_OK && n)
-        (void)seen_orders_run(m, o, n, k->error); /* each has a status */
+        (void)seen_commands_run(m, o, n, k->error); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
         seen_users_entry e = {.user = user[i]};
         status = o[i].k.status;
@@ -154,7 +175,7 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
         k->m->reader->read(m, o[i].k.reply, k->now, &e);
         k->stopped = !k->each(k->ctx, &e);
     }
-    if (o) seen_orders_done(o, n);
+    if (o) seen_commands_done(o, n);
     free(user);
     return status;
 }

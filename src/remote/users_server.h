@@ -31,7 +31,7 @@ seen_status seen_server_open(struct seen_server *m, const char *where,
 /* ---- Commands ----------------------------------------------------------- */
 
 /* A command with its arguments, in memory of its own. */
-struct seen_order {
+struct seen_server_command {
     struct seen_command k;
     const char **argv;
     size_t *len;
@@ -40,29 +40,43 @@ struct seen_order {
     char number[2][24];
 };
 
-#define SEEN_ORDER_WORDS 12 /* arguments beside those that are counted */
+#define SEEN_COMMAND_WORDS 12 /* arguments beside those that are counted */
 
 /* Room for so many more arguments, and the key; false: no memory. */
-bool seen_order_begin(struct seen_order *o, const struct seen_server *m,
-                      seen_key user, size_t more);
-void seen_order_add(struct seen_order *o, const void *bytes, size_t len);
-void seen_order_text(struct seen_order *o, const char *text);
-void seen_order_key(struct seen_order *o, const struct seen_server *m,
-                    seen_key user);
+bool seen_command_begin(struct seen_server_command *o,
+                        const struct seen_server *m, seen_key user,
+                        size_t more);
+void seen_command_add(struct seen_server_command *o, const void *bytes,
+                      size_t len);
+void seen_command_text(struct seen_server_command *o, const char *text);
+void seen_command_key(struct seen_server_command *o,
+                      const struct seen_server *m, seen_key user);
 
 /* Sends them all; each has a status then, and if SEEN_OK a reply. The error is
  * about the first that has none. */
-seen_status seen_orders_run(struct seen_server *m, struct seen_order *o,
-                            size_t n, seen_error *error);
+seen_status seen_commands_run(struct seen_server *m,
+                              struct seen_server_command *o, size_t n,
+                              seen_error *error);
 /* Gives back all of it, also the array. */
-void seen_orders_done(struct seen_order *o, size_t n);
+void seen_commands_done(struct seen_server_command *o, size_t n);
+
+/* ---- Items --------------------------------------------------------------- */
+
+/* Items as pointers and lengths; `made` where they did not lie so. */
+struct seen_pairs {
+    const seen_key *at;
+    seen_key *made;
+};
+
+bool seen_pairs_make(struct seen_pairs *p, seen_keys items); /* or no memory */
+void seen_pairs_free(struct seen_pairs *p);
 
 /* ---- All users ---------------------------------------------------------- */
 
 /* How to ask for a user, and what the reply is. */
 struct seen_server_reader {
     const char *type; /* of the keys, as TYPE says it */
-    bool (*put)(struct seen_order *o, const struct seen_server *m,
+    bool (*put)(struct seen_server_command *o, const struct seen_server *m,
                 seen_key user);
     /* The key has gone meanwhile; NULL: that cannot be told. */
     bool (*gone)(const struct redisReply *reply);

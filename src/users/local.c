@@ -353,8 +353,8 @@ static struct seen_worker *come_to_look(struct seen_local *l,
 }
 
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
-                       const seen_key *items, size_t n, bool repeats,
-                       bool *seen, seen_error *error)
+                       seen_keys items, bool repeats, bool *seen,
+                       seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
@@ -362,10 +362,11 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     if (!w) return status;
     seen_record record;
     uint64_t *h;
-    status = seen_exposure_hash(w->x, items, n, &h);
+    status = seen_exposure_hash(w->x, items, &h);
     if (status == SEEN_OK) status = find_record(l, w, user, &record);
     if (status == SEEN_OK)
-        status = seen_exposure_seen(w->x, record, now, h, n, repeats, seen);
+        status =
+            seen_exposure_seen(w->x, record, now, h, items.n, repeats, seen);
     doze(l, w);
     leave(l, w);
     return status;
@@ -544,6 +545,7 @@ struct job {
     seen_users_request *r;
     uint64_t hash;
     size_t answers; /* where its answers begin */
+    size_t taken;   /* how many of them, at most, a take hands over */
 };
 
 /* One call: requests of a kind, at a time. */
@@ -553,6 +555,7 @@ struct errand {
     enum what what;
     uint64_t now;
     uint64_t sequence; /* of the last frame, 0: none */
+    bool known;        /* FORGET_USER: there was something */
 };
 
 static bool asks(const struct errand *e, const struct job *j)
@@ -571,14 +574,14 @@ static seen_status choose(struct errand *e, struct seen_shard *shard,
     seen_status status = settle_active(e->l, e->w, shard, u);
     if (e->what == FORGET_USER) {
         bool damaged = seen_local_damaged(status); /* that is what helps then */
-        r->taken = damaged || u->record_len > 0;
+        e->known = damaged || u->record_len > 0;
         return damaged ? SEEN_OK : status;
     }
     if (status == SEEN_OK)
-        status = seen_exposure_seen(e->w->x, record_of(u), e->now, h, r->n,
-                                    true, seen);
+        status = seen_exposure_seen(e->w->x, record_of(u), e->now, h,
+                                    r->items.n, true, seen);
     if (status == SEEN_OK && e->what == TAKE)
-        *n = r->taken = seen_first_fresh(h, r->n, seen, r->count);
+        *n = j->taken = seen_first_fresh(h, r->items.n, seen, r->count);
     return status;
 }
 
@@ -613,9 +616,10 @@ static seen_status do_job(struct errand *e, struct seen_shard *shard,
                           struct job *j)
 {
     struct seen_worker *w = e->w;
-    size_t n = j->r->n, frame_len = w->frame_len, n_touched = w->n_touched;
+    size_t n = j->r->items.n, frame_len = w->frame_len,
+           n_touched = w->n_touched;
     uint64_t *h;
-    seen_status status = seen_exposure_hash(w->x, j->r->items, n, &h);
+    seen_status status = seen_exposure_hash(w->x, j->r->items, &h);
     if (status != SEEN_OK) return status;
     struct seen_user *u = seen_table_need(&shard->active, j->hash, j->r->user);
     if (!u) return SEEN_NOMEM;
@@ -684,7 +688,7 @@ static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
         struct job *j = &unsorted[i];
         *j = (struct job){.r = &r[i], .answers = answers};
         j->hash = seen_user_hash(e->l, r[i].user);
-        if (asks(e, j)) answers += r[i].n;
+        if (asks(e, j)) answers += r[i].items.n;
         start[seen_shard_of(e->l, j->hash) - e->l->shards + 1]++;
     }
     /* One more: there is something to point to when there is none. */
@@ -704,19 +708,20 @@ static void hand_over(const struct errand *e, const struct job *j)
 {
     seen_users_request *r = j->r;
     const bool *seen = (const bool *)e->w->answers.at + j->answers;
-    size_t kept = 0;
-    for (size_t i = 0; e->what == MARK && r->fresh && i < r->n; i++)
+    for (size_t i = 0; e->what == MARK && r->fresh && i < r->items.n; i++)
         r->fresh[i] = !seen[i];
-    for (size_t i = 0; e->what == TAKE && i < r->n && kept < r->taken; i++)
-        if (!seen[i]) r->items[kept++] = r->items[i];
+    if (e->what == TAKE)
+        r->n_taken = seen_fresh_indices(seen, r->items.n, j->taken, r->taken);
 }
 
 static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
 {
     struct seen_local *l = e->l;
     seen_status status = line_up(e, r, n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         r[i].status = status;
+        r[i].n_taken = 0;
+    }
     if (status != SEEN_OK) return status;
     struct job *jobs = e->w->jobs.at;
     for (size_t i = 0, end; i < n; i = end) {
@@ -738,19 +743,18 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
     return status;
 }
 
-static seen_status run(struct seen_users *u, enum what what, uint64_t now,
-                       seen_users_request *r, size_t n, seen_error *error)
+static seen_status run(struct errand *e, seen_users_request *r, size_t n,
+                       seen_error *error)
 {
-    struct errand e = {.l = (struct seen_local *)u, .what = what, .now = now};
-    seen_status status = may_change(e.l, error);
-    if (status == SEEN_OK) seen_checkpoint_wait(e.l);
-    if (status == SEEN_OK) e.w = seen_worker_take(e.l, &status, error);
+    seen_status status = may_change(e->l, error);
+    if (status == SEEN_OK) seen_checkpoint_wait(e->l);
+    if (status == SEEN_OK) e->w = seen_worker_take(e->l, &status, error);
     if (status == SEEN_OK) {
-        status = do_all(&e, r, n);
+        status = do_all(e, r, n);
         int before = errno;
-        seen_worker_return(e.l, e.w);
-        seen_checkpoint_ask(e.l);
-        if (atomic_load(&e.l->stuck))
+        seen_worker_return(e->l, e->w);
+        seen_checkpoint_ask(e->l);
+        if (atomic_load(&e->l->stuck))
             seen_warn(error, NULL,
                       "checkpoint: no room on the disk for it; changes go on "
                       "in the old journal: make room");
@@ -766,23 +770,28 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n,
                           seen_error *error)
 {
-    return run(u, kind == SEEN_USERS_MARK ? MARK : TAKE, now, r, n, error);
+    struct errand e = {.l = (struct seen_local *)u,
+                       .what = kind == SEEN_USERS_MARK ? MARK : TAKE,
+                       .now = now};
+    return run(&e, r, n, error);
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n, seen_error *error)
+                          seen_keys items, seen_error *error)
 {
-    seen_users_request r = {
-        .user = user, .items = (seen_key *)(uintptr_t)items, .n = n};
-    return run(u, FORGET, now, &r, 1, error);
+    struct errand e = {.l = (struct seen_local *)u, .what = FORGET, .now = now};
+    seen_users_request r = {.user = user, .items = items};
+    return run(&e, &r, 1, error);
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
                                uint64_t now, bool *known, seen_error *error)
 {
+    struct errand e = {
+        .l = (struct seen_local *)u, .what = FORGET_USER, .now = now};
     seen_users_request r = {.user = user};
-    seen_status status = run(u, FORGET_USER, now, &r, 1, error);
-    *known = r.taken > 0;
+    seen_status status = run(&e, &r, 1, error);
+    *known = e.known;
     return status;
 }
 
@@ -800,11 +809,12 @@ struct walk {
 /* A damaged record is NULL. */
 static void show(struct walk *k, seen_key user, seen_record record)
 {
+    seen_exposure_info info = {0};
     seen_users_entry e = {.user = user, .record = record};
     e.status = record.data
-                   ? seen_exposure_info_of(k->w->x, record, k->now, &e.info)
+                   ? seen_exposure_info_of(k->w->x, record, k->now, &info)
                    : SEEN_CORRUPT;
-    if (e.status == SEEN_OK && e.info.generations == 0) e.status = SEEN_ABSENT;
+    seen_users_entry_fill(&e, &info);
     k->stopped = !k->each(k->ctx, &e);
 }
 

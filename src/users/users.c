@@ -3,6 +3,8 @@
 
 #include "base/base.h"
 #include "base/error.h"
+#include "base/out.h"
+#include "exposure/exposure.h"
 #include "store/io.h"
 #include "store/outcome.h"
 
@@ -152,10 +154,20 @@ static seen_status null_argument(const char *name, seen_error *error)
     return seen_fail(error, SEEN_INVALID, name, "%s is NULL", name);
 }
 
-static seen_status check_items(const seen_key *items, size_t n,
-                               seen_error *error)
+static seen_status check_items(seen_keys items, seen_error *error)
 {
-    return items || !n ? SEEN_OK : null_argument("items", error);
+    seen_status status = seen_exposure_check(items);
+    if (status == SEEN_UNSUPPORTED)
+        seen_fail(error, status, "items",
+                  "items are hashes: expected keys, as the store hashes with a "
+                  "secret of its own");
+    else if (status != SEEN_OK)
+        seen_fail(error, status, "items",
+                  "items of layout %d: expected pointers that are not NULL, a "
+                  "stride above 0, offsets that rise within len, and reserved "
+                  "0 (see seen_keys)",
+                  (int)items.layout);
+    return status;
 }
 
 /* What every question about a user needs. */
@@ -245,15 +257,15 @@ seen_status seen_users_close(seen_users *u, seen_error *error)
 /* ---- One user ----------------------------------------------------------- */
 
 seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
-                                  const seen_key *items, size_t n,
-                                  bool *answers, seen_error *error)
+                                  seen_keys items, bool *answers,
+                                  seen_error *error)
 {
     seen_status status = begin(u, user, error);
-    if (status == SEEN_OK) status = check_items(items, n, error);
-    if (status == SEEN_OK && n && !answers)
+    if (status == SEEN_OK) status = check_items(items, error);
+    if (status == SEEN_OK && items.n && !answers)
         status = null_argument("answers", error);
     if (status == SEEN_OK)
-        status = u->ops->ask(u, user, now, items, n, false, answers, error);
+        status = u->ops->ask(u, user, now, items, false, answers, error);
     return end_of_user(error, status);
 }
 
@@ -261,35 +273,30 @@ seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
 #define AT_ONCE 4096
 
 seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
-                             seen_key *items, size_t n, size_t *fresh,
+                             seen_keys items, size_t *fresh, size_t *n,
                              seen_error *error)
 {
     bool few[AT_ONCE], *seen = few;
     seen_status status = begin(u, user, error);
-    if (status == SEEN_OK) status = check_items(items, n, error);
-    if (status == SEEN_OK && !fresh) status = null_argument("fresh", error);
+    if (status == SEEN_OK) status = check_items(items, error);
+    if (status == SEEN_OK && (!n || (items.n && !fresh)))
+        status = null_argument(n ? "fresh" : "n", error);
     if (status != SEEN_OK) return status;
-    if (n > AT_ONCE) seen = malloc(n * sizeof *seen);
+    if (items.n > AT_ONCE) seen = malloc(items.n * sizeof *seen);
     if (!seen) return end(error, SEEN_NOMEM);
-    status = u->ops->ask(u, user, now, items, n, true, seen, error);
-    if (status == SEEN_OK) {
-        size_t kept = 0;
-        for (size_t i = 0; i < n; i++)
-            if (!seen[i]) items[kept++] = items[i];
-        *fresh = kept;
-    }
+    status = u->ops->ask(u, user, now, items, true, seen, error);
+    if (status == SEEN_OK)
+        *n = seen_fresh_indices(seen, items.n, items.n, fresh);
     if (seen != few) free(seen);
     return end_of_user(error, status);
 }
 
 seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
-                              const seen_key *items, size_t n,
-                              seen_error *error)
+                              seen_keys items, seen_error *error)
 {
     seen_status status = begin_change(u, user, error);
-    if (status == SEEN_OK) status = check_items(items, n, error);
-    if (status == SEEN_OK)
-        status = u->ops->forget(u, user, now, items, n, error);
+    if (status == SEEN_OK) status = check_items(items, error);
+    if (status == SEEN_OK) status = u->ops->forget(u, user, now, items, error);
     return end_of_user(error, status);
 }
 
@@ -333,7 +340,7 @@ void seen_users_refuse(seen_users_request *r, size_t n, seen_status why)
 {
     for (size_t i = 0; i < n; i++) {
         if (r[i].status == SEEN_OK) r[i].status = why;
-        r[i].taken = 0;
+        r[i].n_taken = 0;
     }
 }
 
@@ -343,9 +350,15 @@ static seen_status check_request(const seen_users *u,
                                  const seen_users_request *r, seen_error *error)
 {
     seen_status status = check_user(r->user, error);
-    if (status == SEEN_OK) status = check_items(r->items, r->n, error);
+    if (status == SEEN_OK) status = check_items(r->items, error);
+    for (size_t i = 0; i < sizeof r->reserved / sizeof *r->reserved; i++)
+        if (status == SEEN_OK && r->reserved[i])
+            status = seen_fail(error, SEEN_INVALID, "reserved",
+                               "reserved[%zu] is %u: expected 0", i,
+                               (unsigned)r->reserved[i]);
     if (status != SEEN_OK || kind != SEEN_USERS_TAKE) return status;
-    size_t most = r->count < r->n ? r->count : r->n;
+    size_t most = r->count < r->items.n ? r->count : r->items.n;
+    if (most && !r->taken) return null_argument("taken", error);
     if (!u->holds || most <= u->holds) return SEEN_OK;
     return seen_fail(error, SEEN_INVALID, "count",
                      "count %zu: the policy holds %llu items of a user: take "
@@ -409,28 +422,24 @@ seen_status seen_users_take_many(seen_users *u, uint64_t now,
 }
 
 seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
-                            const seen_key *items, size_t n, bool *fresh,
-                            seen_error *error)
+                            seen_keys items, bool *fresh, seen_error *error)
 {
-    seen_users_request r = {.user = user,
-                            .items = (seen_key *)(uintptr_t)items,
-                            .n = n,
-                            .fresh = fresh};
+    seen_users_request r = {.user = user, .items = items, .fresh = fresh};
     return change(u, SEEN_USERS_MARK, now, &r, 1, error);
 }
 
 seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
-                            seen_key *items, size_t n, size_t count,
-                            size_t *taken, seen_error *error)
+                            seen_keys items, size_t count, size_t *taken,
+                            size_t *n, seen_error *error)
 {
     seen_users_request r = {
-        .user = user, .items = items, .n = n, .count = count};
-    if (!taken) {
+        .user = user, .items = items, .count = count, .taken = taken};
+    if (!n) {
         seen_error_begin(error);
-        return null_argument("taken", error);
+        return null_argument("n", error);
     }
     seen_status status = change(u, SEEN_USERS_TAKE, now, &r, 1, error);
-    if (status == SEEN_OK) *taken = r.taken;
+    if (status == SEEN_OK) *n = r.n_taken;
     return status;
 }
 
@@ -482,6 +491,12 @@ seen_status seen_users_stats_of(seen_users *u, seen_users_stats *stats,
     seen_error_begin(error);
     seen_status status = check_store(u, error);
     if (status == SEEN_OK && !stats) status = null_argument("stats", error);
-    if (status == SEEN_OK) status = u->ops->stats(u, stats, error);
+    if (status == SEEN_OK && !seen_out_ok(&stats->size))
+        status = seen_fail(error, SEEN_INVALID, "stats.size",
+                           "stats.size %zu: expected sizeof (seen_users_stats)",
+                           stats->size);
+    seen_users_stats ours = {0};
+    if (status == SEEN_OK) status = u->ops->stats(u, &ours, error);
+    if (status == SEEN_OK) seen_out(&stats->size, &ours, sizeof ours);
     return end(error, status);
 }

@@ -15,7 +15,7 @@ enum seen_users_change {
     SEEN_USERS_TAKE
 };
 
-/* Arguments have been checked: names, pointers, the right to change, and that this
+/* Arguments have been checked: names, keys, pointers, the right to change, and that this
  * is the process that opened it. The error may be NULL, and need not be filled
  * where the status says it all (users.c). */
 struct seen_users_ops {
@@ -25,15 +25,15 @@ struct seen_users_ops {
 
     /* seen[i]: may have been shown; `repeats`: or has come before. */
     seen_status (*ask)(struct seen_users *u, seen_key user, uint64_t now,
-                       const seen_key *items, size_t n, bool repeats,
-                       bool *seen, seen_error *error);
-    /* Every request gets a status; items and answers of those that are not
-     * SEEN_OK stay as they were. The error is about the first of these. */
+                       seen_keys items, bool repeats, bool *seen,
+                       seen_error *error);
+    /* Every request gets a status, and a take its indices; answers of those that
+     * are not SEEN_OK stay as they were. The error is about the first of these. */
     seen_status (*change)(struct seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n,
                           seen_error *error);
     seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now,
-                          const seen_key *items, size_t n, seen_error *error);
+                          seen_keys items, seen_error *error);
     seen_status (*forget_user)(struct seen_users *u, seen_key user,
                                uint64_t now, bool *known, seen_error *error);
     seen_status (*info_of)(struct seen_users *u, seen_key user, uint64_t now,
@@ -56,6 +56,19 @@ struct seen_users_ops {
 /* None is carried out, because of some: the others get that status. */
 SEEN_PRIVATE void seen_users_refuse(seen_users_request *r, size_t n,
                                     seen_status why);
+
+/* What an entry says of a record, its status being that of the info. */
+static inline void seen_users_entry_fill(seen_users_entry *e,
+                                         const seen_exposure_info *info)
+{
+    if (e->status != SEEN_OK) return;
+    e->generations = info->generations;
+    e->items = info->items;
+    e->bytes = info->bytes;
+    e->newest = info->newest;
+    e->fpp_now = info->fpp_now;
+    if (info->generations == 0) e->status = SEEN_ABSENT;
+}
 
 struct seen_users {
     const struct seen_users_ops *ops;

@@ -10,6 +10,7 @@
 #include "seen_remote.h"
 #include "seen_users.h"
 
+#include "helpers/chosen.h"
 #include "helpers/harness.h"
 #include "helpers/memory.h"
 
@@ -68,9 +69,9 @@ static void assert_marked(size_t user, const seen_key *items, size_t n)
     seen_users *u;
     bool seen[ITEMS] = {false};
     assert_int_equal(open_users(&u), SEEN_OK);
-    assert_int_equal(
-        seen_users_maybe_many(u, name(user), NOW, items, n, seen, NULL),
-        SEEN_OK);
+    assert_int_equal(seen_users_maybe_many(u, name(user), NOW,
+                                           seen_keys_of(items, n), seen, NULL),
+                     SEEN_OK);
     for (size_t i = 0; i < n; i++)
         assert_true(seen[i]);
     seen_users_close(u, NULL);
@@ -81,17 +82,17 @@ static void mark(seen_users *u, bool tells)
     bool fresh[USERS][ITEMS];
     seen_users_request r[USERS];
     for (size_t i = 0; i < USERS; i++)
-        r[i] = (seen_users_request){.user = name(i),
-                                    .items = run.item,
-                                    .n = tells ? ITEMS : 2,
-                                    .fresh = tells ? fresh[i] : NULL};
+        r[i] = (seen_users_request){
+            .user = name(i),
+            .items = seen_keys_of(run.item, tells ? ITEMS : 2),
+            .fresh = tells ? fresh[i] : NULL};
     enter();
     seen_status status = seen_users_mark_many(u, NOW, r, USERS, NULL);
     leave();
     went_wrong(status);
     for (size_t i = 0; i < USERS; i++) {
         if (status == SEEN_OK) assert_int_equal(r[i].status, SEEN_OK);
-        if (r[i].status == SEEN_OK) assert_marked(i, run.item, r[i].n);
+        if (r[i].status == SEEN_OK) assert_marked(i, run.item, r[i].items.n);
     }
 }
 
@@ -102,7 +103,7 @@ static void take(seen_users *u)
     memcpy(items, run.item + ITEMS, sizeof items);
     enter();
     seen_status status =
-        seen_users_take(u, name(0), NOW, items, ITEMS, 2, &taken, NULL);
+        test_users_take(u, name(0), NOW, items, ITEMS, 2, &taken, NULL);
     leave();
     if (went_wrong(status)) return;
     assert_true(taken <= 2);
@@ -126,10 +127,10 @@ static void ask(seen_users *u)
     uint64_t before = run.failures;
     memcpy(items, run.item, sizeof items);
     enter();
-    seen_status asked =
-        seen_users_maybe_many(u, name(1), NOW, items, ITEMS, seen, NULL);
+    seen_status asked = seen_users_maybe_many(
+        u, name(1), NOW, seen_keys_of(items, ITEMS), seen, NULL);
     seen_status freshened =
-        seen_users_fresh(u, name(2), NOW, items, ITEMS, &fresh, NULL);
+        test_users_fresh(u, name(2), NOW, items, ITEMS, &fresh, NULL);
     went_wrong(seen_users_info_of(u, name(1), NOW, &info, NULL));
     seen_status walked = seen_users_each(u, NOW, count_one, &n, NULL);
     leave();

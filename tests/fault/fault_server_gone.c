@@ -184,10 +184,12 @@ static seen_status use_users(const char *where, struct server *s)
         return status;
     }
     if (s) wait_for_cut(s);
-    status = seen_users_mark(u, user, 1000, &key, 1, NULL, &error);
+    status =
+        seen_users_mark(u, user, 1000, seen_keys_of(&key, 1), NULL, &error);
     assert_string_not_equal(error.text, "");
-    assert_int_equal(
-        seen_users_maybe_many(u, user, 1000, &key, 1, &seen, &error), status);
+    assert_int_equal(seen_users_maybe_many(u, user, 1000, seen_keys_of(&key, 1),
+                                           &seen, &error),
+                     status);
     assert_string_not_equal(error.text, "");
     seen_users_close(u, NULL);
     return status;

@@ -11,6 +11,7 @@
 
 #include "seen_users.h"
 
+#include "helpers/chosen.h"
 #include "helpers/clock.h"
 #include "helpers/memory.h"
 #include "helpers/scratch.h"
@@ -83,9 +84,9 @@ static void ask(seen_users *u)
     seen_exposure_info info;
     seen_status status;
     around(true);
-    went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now, items, 3,
-                                     answers, NULL));
-    went_wrong(seen_users_fresh(u, model_name(1), run.model.now, items, 3,
+    went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now,
+                                     seen_keys_of(items, 3), answers, NULL));
+    went_wrong(test_users_fresh(u, model_name(1), run.model.now, items, 3,
                                 &fresh, NULL));
     status = seen_users_info_of(u, model_name(2), run.model.now, &info, NULL);
     went_wrong(status == SEEN_ABSENT ? SEEN_OK : status);

@@ -13,6 +13,7 @@
 
 #include "seen_users.h"
 
+#include "helpers/chosen.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
 
@@ -76,7 +77,8 @@ static void mark(uint64_t thread)
     uint64_t k = shared->marked[thread];
     struct one m = mark_of(thread, k);
     seen_key item = key(&m.item);
-    if (seen_users_mark(users, key(&m.user), NOW, &item, 1, NULL, NULL))
+    if (seen_users_mark(users, key(&m.user), NOW, seen_keys_of(&item, 1), NULL,
+                        NULL))
         _exit(2);
     shared->marked[thread] = k + 1;
 }
@@ -90,7 +92,7 @@ static void take(struct test_rng *r)
         id[i] = test_below(r, CATALOGUE);
         items[i] = key(&id[i]);
     }
-    if (seen_users_take(users, key(&user), NOW, items, OFFERED, COUNT, &taken,
+    if (test_users_take(users, key(&user), NOW, items, OFFERED, COUNT, &taken,
                         NULL))
         _exit(3);
     for (size_t i = 0; i < taken; i++) {
@@ -172,8 +174,9 @@ static void assert_marked(seen_users *u, const struct acknowledged *a)
             struct one m = mark_of(t, k);
             seen_key item = key(&m.item);
             bool seen;
-            assert_int_equal(seen_users_maybe_many(u, key(&m.user), NOW, &item,
-                                                   1, &seen, NULL),
+            assert_int_equal(seen_users_maybe_many(u, key(&m.user), NOW,
+                                                   seen_keys_of(&item, 1),
+                                                   &seen, NULL),
                              SEEN_OK);
             if (!seen)
                 fail_msg("mark %llu of thread %llu is lost, of %llu",

@@ -56,6 +56,8 @@ static seen_status within(seen_status status)
 #define seen_exposure_validate(...)                                            \
     MEASURED(seen_exposure_validate(__VA_ARGS__))
 
+#include "helpers/chosen.h" /* measured, too */
+
 /* ---- The user ----------------------------------------------------------- */
 
 static struct {
@@ -118,12 +120,14 @@ static seen_record check(seen_status status, seen_record result, bool valid)
 /* Many are looked up in another way than few. */
 static void ask(seen_record r, bool valid, bool answers[ASKED])
 {
-    must(seen_exposure_maybe_many(user.x, r, user.now, user.items.key, ASKED,
+    must(seen_exposure_maybe_many(user.x, r, user.now,
+                                  seen_keys_of(user.items.key, ASKED),
                                   answers) == SEEN_OK);
     for (size_t i = 0; valid && i < ASKED; i += FEW) {
         bool few[FEW];
-        must(seen_exposure_maybe_many(user.x, r, user.now, user.items.key + i,
-                                      FEW, few) == SEEN_OK);
+        must(seen_exposure_maybe_many(user.x, r, user.now,
+                                      seen_keys_of(user.items.key + i, FEW),
+                                      few) == SEEN_OK);
         must(memcmp(few, answers + i, sizeof few) == 0);
     }
 }
@@ -149,7 +153,7 @@ static void find_fresh(seen_record r, const bool answers[ASKED])
     seen_key items[ASKED];
     size_t n, unseen = 0;
     memcpy(items, user.items.key, sizeof items);
-    must(seen_exposure_fresh(user.x, r, user.now, items, ASKED, &n) == SEEN_OK);
+    must(test_exposure_fresh(user.x, r, user.now, items, ASKED, &n) == SEEN_OK);
     must_be_fresh(items, n, answers);
     for (size_t i = 0; i < ASKED; i++)
         unseen += !answers[i];
@@ -160,8 +164,8 @@ static void mark(seen_record r, bool valid, const bool answers[ASKED], size_t n)
 {
     bool fresh[ASKED], after[ASKED];
     seen_record result;
-    seen_status status = seen_exposure_mark(user.x, r, user.now, user.items.key,
-                                            n, fresh, &result);
+    seen_status status = seen_exposure_mark(
+        user.x, r, user.now, seen_keys_of(user.items.key, n), fresh, &result);
     result = check(status, result, valid);
     if (status == SEEN_OK && valid) {
         ask(result, valid, after);
@@ -179,7 +183,7 @@ static void take(seen_record r, bool valid, const bool answers[ASKED])
     size_t taken = 0;
     seen_record result;
     memcpy(items, user.items.key, sizeof items);
-    seen_status status = seen_exposure_take(user.x, r, user.now, items, ASKED,
+    seen_status status = test_exposure_take(user.x, r, user.now, items, ASKED,
                                             TAKEN, &taken, &result);
     result = check(status, result, valid);
     must(taken <= TAKEN);
@@ -197,7 +201,7 @@ static void forget(seen_record r, bool valid)
     bool after[ASKED];
     seen_record result;
     seen_status status = seen_exposure_forget(
-        user.x, r, user.now, user.items.key, ASKED / 2, &result);
+        user.x, r, user.now, seen_keys_of(user.items.key, ASKED / 2), &result);
     result = check(status, result, valid);
     if (status == SEEN_OK && valid) {
         ask(result, valid, after);
@@ -252,11 +256,14 @@ static void must_fail(seen_record r, seen_status expected)
     seen_key *items = user.items.key;
     must(expected == SEEN_CORRUPT || expected == SEEN_NEWER ||
          expected == SEEN_MISMATCH);
-    must(seen_exposure_maybe_many(x, r, now, items, 1, answers) == expected);
-    must(seen_exposure_fresh(x, r, now, items, ASKED, &n) == expected);
-    must(seen_exposure_mark(x, r, now, items, 1, NULL, &result) == expected);
-    must(seen_exposure_take(x, r, now, items, 1, 1, &n, &result) == expected);
-    must(seen_exposure_forget(x, r, now, items, 1, &result) == expected);
+    must(seen_exposure_maybe_many(x, r, now, seen_keys_of(items, 1), answers) ==
+         expected);
+    must(test_exposure_fresh(x, r, now, items, ASKED, &n) == expected);
+    must(seen_exposure_mark(x, r, now, seen_keys_of(items, 1), NULL, &result) ==
+         expected);
+    must(test_exposure_take(x, r, now, items, 1, 1, &n, &result) == expected);
+    must(seen_exposure_forget(x, r, now, seen_keys_of(items, 1), &result) ==
+         expected);
     must(seen_exposure_info_of(x, r, now, &info) == expected);
     must(seen_exposure_merge(x, r, r, now, &result) == expected);
 }
@@ -302,8 +309,9 @@ static void try_both(seen_record a, seen_record b)
 static void fix_check(seen_record r)
 {
     seen_record one;
-    must(seen_exposure_mark(user.x, (seen_record){0}, 0, user.items.key, 1,
-                            NULL, &one) == SEEN_OK);
+    must(seen_exposure_mark(user.x, (seen_record){0}, 0,
+                            seen_keys_of(user.items.key, 1), NULL,
+                            &one) == SEEN_OK);
     if (r.len >= 3) memcpy((uint8_t *)r.data, one.data, 3);
 }
 

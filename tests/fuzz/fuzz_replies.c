@@ -15,6 +15,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
+#include "helpers/chosen.h"
 #include "seen_remote.h"
 #include "seen_users.h"
 
@@ -141,16 +142,17 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     memcpy(items, k, n * sizeof *items);
     switch (call >> 1 & 7) {
     case 0:
-        status = seen_users_maybe_many(u, user, 1, k, n, answers, NULL);
+        status = seen_users_maybe_many(u, user, 1, seen_keys_of(k, n), answers,
+                                       NULL);
         break;
     case 1:
-        status = seen_users_mark(u, user, 1, k, n, answers, NULL);
+        status = seen_users_mark(u, user, 1, seen_keys_of(k, n), answers, NULL);
         break;
     case 2:
-        status = seen_users_mark(u, user, 1, k, n, NULL, NULL);
+        status = seen_users_mark(u, user, 1, seen_keys_of(k, n), NULL, NULL);
         break;
     case 3:
-        status = seen_users_take(u, user, 1, items, n, 1, &taken, NULL);
+        status = test_users_take(u, user, 1, items, n, 1, &taken, NULL);
         break;
     case 4:
         status = seen_users_forget_user(u, user, 1, &known, NULL);

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "helpers/chosen.h"
 #include "memory.h"
 #include "users/local.h"
 
@@ -379,10 +380,11 @@ static void ask(seen_users *u, seen_key user)
     bool answers[3];
     size_t n = 0;
     seen_exposure_info info;
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     static uint8_t bytes[1 << 16];
-    (void)seen_users_maybe_many(u, user, 1000, items, 3, answers, NULL);
-    (void)seen_users_fresh(u, user, UINT64_MAX, items, 3, &n, NULL);
+    (void)seen_users_maybe_many(u, user, 1000, seen_keys_of(items, 3), answers,
+                                NULL);
+    (void)test_users_fresh(u, user, UINT64_MAX, items, 3, &n, NULL);
     (void)seen_users_info_of(u, user, 1000, &info, NULL);
     if (seen_users_record(u, user, bytes, sizeof bytes, &n, NULL) == SEEN_OK)
         must(n > 0);
@@ -398,19 +400,22 @@ static void change(seen_users *u, seen_key user)
     size_t taken = 0;
     /* A journal that was recovered is owed a checkpoint after the first change; and
      * what checkpoints write is lost here. */
-    must(seen_users_mark(u, (seen_key){"c", 1}, 2000, items, 1, NULL, NULL) ==
+    must(seen_users_mark(u, (seen_key){"c", 1}, 2000, seen_keys_of(items, 1),
+                         NULL, NULL) == SEEN_OK);
+    must(seen_users_mark(u, user, 2000, seen_keys_of(items, 3), NULL, NULL) ==
          SEEN_OK);
-    must(seen_users_mark(u, user, 2000, items, 3, NULL, NULL) == SEEN_OK);
     seen_status status =
-        seen_users_take(u, user, 2000, items, 3, 2, &taken, NULL);
+        test_users_take(u, user, 2000, items, 3, 2, &taken, NULL);
     if (status == SEEN_OK) must(taken == 0); /* they have just been marked */
-    must(seen_users_forget(u, user, 2000, items, 1, NULL) == SEEN_OK);
+    must(seen_users_forget(u, user, 2000, seen_keys_of(items, 1), NULL) ==
+         SEEN_OK);
     must(seen_users_sync(u, NULL) == SEEN_OK);
     must(seen_users_forget_user(u, (seen_key){"b", 1}, 2000, &known, NULL) ==
          SEEN_OK);
-    must(seen_users_mark(u, (seen_key){"b", 1}, 2000, items, 3, NULL, NULL) ==
-         SEEN_OK);
-    must(seen_users_maybe_many(u, (seen_key){"b", 1}, 2000, items, 1, &known,
+    must(seen_users_mark(u, (seen_key){"b", 1}, 2000, seen_keys_of(items, 3),
+                         NULL, NULL) == SEEN_OK);
+    must(seen_users_maybe_many(u, (seen_key){"b", 1}, 2000,
+                               seen_keys_of(items, 1), &known,
                                NULL) == SEEN_OK);
     must(known);
     must(seen_users_sweep(u, 3000, NULL, NULL) == SEEN_OK);

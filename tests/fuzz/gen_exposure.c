@@ -33,7 +33,7 @@ static size_t make_record(seen_exposure *x, size_t first, size_t n, size_t step,
     for (size_t i = 0; i < n; i += step) {
         seen_record before = {out, len}, after;
         must(seen_exposure_mark(x, before, 1000 + i / step,
-                                items.key + first + i, step, NULL,
+                                seen_keys_of(items.key + first + i, step), NULL,
                                 &after) == SEEN_OK,
              "mark");
         must(after.len <= MOST / 2, "a record is too long");

@@ -1,6 +1,7 @@
 /* users_model.c - see users_model.h. */
 #include "helpers/users_model.h"
 
+#include "helpers/chosen.h"
 #include "helpers/clock.h"
 
 #include <stdio.h>
@@ -176,7 +177,8 @@ static void expect_mark(struct users_model *m, struct request *q)
 {
     seen_record r;
     assert_int_equal(seen_exposure_mark(m->x[m->policy], last(m, q->user),
-                                        q->now, q->mine, q->n, q->expected, &r),
+                                        q->now, seen_keys_of(q->mine, q->n),
+                                        q->expected, &r),
                      SEEN_OK);
     push(m, q->user, r);
 }
@@ -184,7 +186,7 @@ static void expect_mark(struct users_model *m, struct request *q)
 static void expect_take(struct users_model *m, struct request *q)
 {
     seen_record r;
-    assert_int_equal(seen_exposure_take(m->x[m->policy], last(m, q->user),
+    assert_int_equal(test_exposure_take(m->x[m->policy], last(m, q->user),
                                         q->now, q->mine, q->n, q->count,
                                         &q->taken, &r),
                      SEEN_OK);
@@ -207,9 +209,10 @@ static void check_take(const struct request *q, size_t taken)
 static seen_status mark(struct users_model *m, seen_users *u, struct request *q)
 {
     expect_mark(m, q);
-    seen_status status = told(
-        m, seen_users_mark(store(m, u), model_name(q->user), q->now, q->items,
-                           q->n, q->asks ? q->fresh : NULL, &m->error));
+    seen_status status =
+        told(m, seen_users_mark(store(m, u), model_name(q->user), q->now,
+                                seen_keys_of(q->items, q->n),
+                                q->asks ? q->fresh : NULL, &m->error));
     if (status == SEEN_OK) check_mark(q);
     return acknowledged(m, status);
 }
@@ -219,7 +222,7 @@ static seen_status take(struct users_model *m, seen_users *u, struct request *q)
     size_t taken;
     expect_take(m, q);
     seen_status status =
-        told(m, seen_users_take(store(m, u), model_name(q->user), q->now,
+        told(m, test_users_take(store(m, u), model_name(q->user), q->now,
                                 q->items, q->n, q->count, &taken, &m->error));
     if (status == SEEN_OK) check_take(q, taken);
     return acknowledged(m, status);
@@ -230,12 +233,13 @@ static seen_status forget(struct users_model *m, seen_users *u,
 {
     seen_record r;
     assert_int_equal(seen_exposure_forget(m->x[m->policy], last(m, q->user),
-                                          q->now, q->mine, q->n, &r),
+                                          q->now, seen_keys_of(q->mine, q->n),
+                                          &r),
                      SEEN_OK);
     push(m, q->user, r);
     return acknowledged(
         m, told(m, seen_users_forget(store(m, u), model_name(q->user), q->now,
-                                     q->items, q->n, &m->error)));
+                                     seen_keys_of(q->items, q->n), &m->error)));
 }
 
 static seen_status forget_user(struct users_model *m, seen_users *u,
@@ -285,14 +289,15 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
     struct users_model before = *m;
     struct request q[REQUESTS];
     seen_users_request r[REQUESTS];
+    size_t indices[REQUESTS][MOST];
     const uint64_t now = time_of(m, test_below(&m->rng, MODEL_USERS));
     for (size_t i = 0; i < REQUESTS; i++) {
         fill(m, &q[i]);
         q[i].now = now; /* whoever asks for several has one clock */
         expect(m, &q[i], takes);
         r[i] = (seen_users_request){.user = model_name(q[i].user),
-                                    .items = q[i].items,
-                                    .n = q[i].n,
+                                    .items = seen_keys_of(q[i].items, q[i].n),
+                                    .taken = indices[i],
                                     .count = q[i].count,
                                     .fresh = q[i].asks ? q[i].fresh : NULL};
     }
@@ -302,9 +307,10 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
     for (size_t i = 0; i < REQUESTS; i++) {
         if (status != SEEN_OK)
             doubt(m, &before, q[i].user, q, takes);
-        else if (takes)
-            check_take(&q[i], r[i].taken);
-        else
+        else if (takes) {
+            test_move(q[i].items, r[i].taken, r[i].n_taken);
+            check_take(&q[i], r[i].n_taken);
+        } else
             check_mark(&q[i]);
     }
     return acknowledged(m, status);
@@ -422,7 +428,7 @@ static void check_one(struct users_model *m, seen_users *u, size_t user,
 
 static void check_policy(struct users_model *m, seen_users *u, bool lasting)
 {
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     unsigned policy = stats.policy.items == model_policies[1].items;
     assert_int_equal(stats.policy.items, model_policies[policy].items);

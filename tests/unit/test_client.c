@@ -1,11 +1,14 @@
 /*
  * test_client.c - the client of servers against a server that says what it is told
- * to: whose failure a run reports, and which nodes of a cluster it remembers.
+ * to: whose failure a run reports, that threads keep theirs apart, and which nodes
+ * of a cluster it remembers.
  *
  * The server is one thread that listens on all addresses, and 127.x.y.z are all of
  * this machine: to the client, each is a node of its own.
  */
 #define _POSIX_C_SOURCE 200809L
+
+#include "seen_remote.h"
 
 #include "redis/client.h"
 #include "redis/reply.h"
@@ -13,6 +16,7 @@
 #include "helpers/harness.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -55,6 +59,8 @@ static void say(const struct guest *g, const char *text)
  * WHO key         which address this is, if it is the owner's
  * ASK key         sends to 127.9.9.9, which has it
  * LATER key       LOADING, so many times; then OK
+ * GETBIT key n    an error about n
+ * TYPE, STRLEN    of an empty string
  * SAY key reply   that
  */
 static void answer(const struct guest *g, char *const word[4])
@@ -75,6 +81,12 @@ static void answer(const struct guest *g, char *const word[4])
         snprintf(text, sizeof text, "-ASK 0 127.9.9.9:%u\r\n", server.port);
     else if (strcmp(word[0], "LATER") == 0 && server.later > 0)
         snprintf(text, sizeof text, "-LOADING number %u\r\n", server.later--);
+    else if (strcmp(word[0], "GETBIT") == 0)
+        snprintf(text, sizeof text, "-ERR number %s\r\n", word[2]);
+    else if (strcmp(word[0], "TYPE") == 0)
+        snprintf(text, sizeof text, "+string\r\n");
+    else if (strcmp(word[0], "STRLEN") == 0)
+        snprintf(text, sizeof text, ":0\r\n");
     else if (strcmp(word[0], "SAY") == 0)
         snprintf(text, sizeof text, "%s\r\n", word[2]);
     else
@@ -296,6 +308,64 @@ static void status_and_sentence_are_of_the_first_that_failed(void **state)
     test_tried(tried, "batches with failures");
 }
 
+/* ---- Threads ------------------------------------------------------------ */
+
+#define THREADS 8
+#define BOUND   1000000
+
+struct failing {
+    pthread_t thread;
+    seen_remote *m;
+    uint64_t first;
+    uint64_t wrong; /* sentences about something else */
+};
+
+/* By turns the server refuses a number and the library does. */
+static void *fail_often(void *ctx)
+{
+    struct failing *f = ctx;
+    for (uint64_t i = 0; i < 200; i++) {
+        bool refused = i % 2, answer;
+        uint64_t number = (refused ? BOUND : 0) + f->first + i;
+        char says[40];
+        seen_error error;
+        if (refused)
+            snprintf(says, sizeof says, "%" PRIu64 " is not below", number);
+        else
+            snprintf(says, sizeof says, "number %" PRIu64, number);
+        seen_status status = seen_remote_maybe_many(
+            f->m, seen_keys_u64(&number, 1), &answer, &error);
+        const char *field = error.field ? error.field : "";
+        f->wrong += status != (refused ? SEEN_INVALID : SEEN_IO) ||
+                    error.status != status || !strstr(error.text, says) ||
+                    strcmp(field, refused ? "keys" : "") != 0;
+    }
+    return NULL;
+}
+
+static void threads_fail_each_with_its_own_sentence(void **state)
+{
+    (void)state;
+    struct failing f[THREADS];
+    seen_remote *m = NULL;
+    seen_error error;
+    char url[80];
+    set_owner("");
+    snprintf(url, sizeof url, "redis+bitmap://127.0.0.1:%u/b?bits=%d",
+             server.port, BOUND);
+    assert_int_equal(seen_remote_open(&m, url, NULL, NULL, &error), SEEN_OK);
+    for (uint64_t i = 0; i < THREADS; i++) {
+        f[i] = (struct failing){.m = m, .first = i * 1000};
+        assert_int_equal(pthread_create(&f[i].thread, NULL, fail_often, &f[i]),
+                         0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(f[i].thread, NULL);
+        assert_int_equal(f[i].wrong, 0);
+    }
+    seen_remote_close(m);
+}
+
 /* ---- Nodes -------------------------------------------------------------- */
 
 static void ask_who(seen_redis *c, const char *expected)
@@ -385,6 +455,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_and_sentence_are_of_the_first_that_failed),
+        cmocka_unit_test(threads_fail_each_with_its_own_sentence),
         cmocka_unit_test(nodes_that_are_gone_are_forgotten),
         cmocka_unit_test(who_is_sent_somewhere_gets_there),
         cmocka_unit_test(another_address_is_another_map),

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "exposure/exposure.h"
 #include "helpers/binomial.h"
+#include "helpers/chosen.h"
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
 
@@ -262,8 +263,9 @@ static void check_asking(struct user *u, struct batch *b, uint64_t now)
     bool answers[MOST_BATCH];
     struct model live = u->m;
     model_expire(&live, &u->policy, model_time(&u->m, now));
-    assert_int_equal(seen_exposure_maybe_many(u->x, record_of(u), now, b->key,
-                                              b->n, answers),
+    assert_int_equal(seen_exposure_maybe_many(u->x, record_of(u), now,
+                                              seen_keys_of(b->key, b->n),
+                                              answers),
                      SEEN_OK);
     for (size_t i = 0; i < b->n; i++)
         assert_int_equal(answers[i], model_has(&live, hash_of(&b->id[i])));
@@ -288,8 +290,9 @@ static void do_mark(struct user *u, struct batch *b, uint64_t now)
     bool expected[MOST_BATCH];
     for (size_t i = 0; i < b->n; i++)
         expected[i] = !stale(&u->m, b, i);
-    assert_int_equal(seen_exposure_mark(u->x, record_of(u), now, b->key, b->n,
-                                        fresh, &result),
+    assert_int_equal(seen_exposure_mark(u->x, record_of(u), now,
+                                        seen_keys_of(b->key, b->n), fresh,
+                                        &result),
                      SEEN_OK);
     keep(u, result);
     uint64_t h[MOST_BATCH];
@@ -313,7 +316,7 @@ static void do_take(struct user *u, struct batch *b, uint64_t now, size_t count)
     memcpy(before, b->key, sizeof before);
     for (size_t i = 0; i < b->n && wanted < count; i++)
         if (!stale(&u->m, b, i)) expected[wanted++] = &before[i];
-    assert_int_equal(seen_exposure_take(u->x, record_of(u), now, b->key, b->n,
+    assert_int_equal(test_exposure_take(u->x, record_of(u), now, b->key, b->n,
                                         count, &taken, &result),
                      SEEN_OK);
     keep(u, result);
@@ -342,7 +345,7 @@ static void do_fresh(struct user *u, struct batch *b, uint64_t now)
     for (size_t i = 0; i < b->n; i++)
         if (!stale(&live, b, i)) expected[wanted++] = b->key[i].data;
     assert_int_equal(
-        seen_exposure_fresh(u->x, record_of(u), now, b->key, b->n, &fresh),
+        test_exposure_fresh(u->x, record_of(u), now, b->key, b->n, &fresh),
         SEEN_OK);
     assert_int_equal(fresh, wanted);
     for (size_t i = 0; i < fresh; i++)
@@ -353,9 +356,9 @@ static void do_forget(struct user *u, struct batch *b, uint64_t now)
 {
     seen_record result;
     model_expire(&u->m, &u->policy, model_time(&u->m, now));
-    assert_int_equal(
-        seen_exposure_forget(u->x, record_of(u), now, b->key, b->n, &result),
-        SEEN_OK);
+    assert_int_equal(seen_exposure_forget(u->x, record_of(u), now,
+                                          seen_keys_of(b->key, b->n), &result),
+                     SEEN_OK);
     keep(u, result);
     for (size_t i = 0; i < b->n; i++)
         model_forget(&u->m, hash_of(&b->id[i]));
@@ -534,8 +537,9 @@ static void fill_user(struct user *u, uint64_t first, uint64_t n, uint64_t now)
     for (uint64_t i = 0; i < n; i += 10) {
         struct test_batch b = test_batch_new(first + i, 10);
         seen_record result;
-        assert_int_equal(seen_exposure_mark(u->x, record_of(u), now + i, b.keys,
-                                            10, NULL, &result),
+        assert_int_equal(seen_exposure_mark(u->x, record_of(u), now + i,
+                                            seen_keys_of(b.keys, 10), NULL,
+                                            &result),
                          SEEN_OK);
         keep(u, result);
         test_batch_free(&b);
@@ -575,8 +579,8 @@ static void rates_are_what_the_record_predicts(void **state)
         struct test_batch b = test_batch_new(0, 10000);
         for (uint64_t at = 0; at < probes; at += b.n) {
             test_batch_fill(&b, TEST_STRANGERS + at, b.n);
-            seen_exposure_maybe_many(u.x, record_of(&u), 10000, b.keys, b.n,
-                                     b.answers);
+            seen_exposure_maybe_many(u.x, record_of(&u), 10000,
+                                     seen_keys_of(b.keys, b.n), b.answers);
             for (size_t i = 0; i < b.n; i++)
                 wrong += b.answers[i];
         }
@@ -610,10 +614,10 @@ static void mark_numbers(struct user *u, uint64_t first, uint64_t n)
         struct ten t;
         seen_record result;
         ten_from(&t, at);
-        assert_int_equal(seen_exposure_mark(u->x, record_of(u),
-                                            1790000000000 + 100 * at, t.key, 10,
-                                            NULL, &result),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_exposure_mark(u->x, record_of(u), 1790000000000 + 100 * at,
+                               seen_keys_of(t.key, 10), NULL, &result),
+            SEEN_OK);
         keep(u, result);
     }
 }
@@ -648,9 +652,9 @@ static void bytes_stay_as_they_are(void **state)
     assert_bytes(&a, 8922, 0xc7ce3c9a);
 
     ten_from(&t, 4000);
-    assert_int_equal(
-        seen_exposure_forget(a.x, record_of(&a), 0, t.key, 10, &result),
-        SEEN_OK);
+    assert_int_equal(seen_exposure_forget(a.x, record_of(&a), 0,
+                                          seen_keys_of(t.key, 10), &result),
+                     SEEN_OK);
     keep(&a, result);
     assert_bytes(&a, 8906, 0x33df9e19);
     mark_numbers(&b, 4500, 700);
@@ -697,7 +701,8 @@ static void merging_is_commutative_and_keeps_what_fits(void **state)
 
         /* Room for 5000: all of both are there. */
         struct test_batch batch = test_batch_new(0, n + n / 2 + 1);
-        seen_exposure_maybe_many(u.x, record_of(&u), 0, batch.keys, n + n / 2,
+        seen_exposure_maybe_many(u.x, record_of(&u), 0,
+                                 seen_keys_of(batch.keys, n + n / 2),
                                  batch.answers);
         for (size_t i = 0; i < n + n / 2 && n <= 2000; i++)
             assert_true(batch.answers[i]);
@@ -727,8 +732,9 @@ static void generations_of_one_time_meet_again(void **state)
     open_user(&u, (seen_policy){.items = 10, .generations = 10, .fpp = 1e-6});
     struct test_batch b = test_batch_new(0, 100);
     seen_record result;
-    assert_int_equal(seen_exposure_mark(u.x, (seen_record){0}, 5, b.keys, 100,
-                                        NULL, &result),
+    assert_int_equal(seen_exposure_mark(u.x, (seen_record){0}, 5,
+                                        seen_keys_of(b.keys, 100), NULL,
+                                        &result),
                      SEEN_OK);
     keep(&u, result);
     keep(&u, merged(&u, &u, &u));
@@ -736,7 +742,8 @@ static void generations_of_one_time_meet_again(void **state)
     assert_int_equal(seen_exposure_info_of(u.x, record_of(&u), 5, &info),
                      SEEN_OK);
     assert_int_equal(info.items, 100);
-    seen_exposure_maybe_many(u.x, record_of(&u), 5, b.keys, 100, b.answers);
+    seen_exposure_maybe_many(u.x, record_of(&u), 5, seen_keys_of(b.keys, 100),
+                             b.answers);
     for (size_t i = 0; i < 100; i++)
         assert_true(b.answers[i]);
     seen_record again = merged(&u, &u, &u);
@@ -758,12 +765,12 @@ static void another_secret_is_noticed(void **state)
     bool answer;
     seen_key key = {"a", 1};
     assert_int_equal(seen_exposure_new(&x, NULL, other, NULL), SEEN_OK);
-    assert_int_equal(
-        seen_exposure_maybe_many(x, record_of(&u), 0, &key, 1, &answer),
-        SEEN_MISMATCH);
-    assert_int_equal(
-        seen_exposure_mark(x, record_of(&u), 0, &key, 1, NULL, &result),
-        SEEN_MISMATCH);
+    assert_int_equal(seen_exposure_maybe_many(x, record_of(&u), 0,
+                                              seen_keys_of(&key, 1), &answer),
+                     SEEN_MISMATCH);
+    assert_int_equal(seen_exposure_mark(x, record_of(&u), 0,
+                                        seen_keys_of(&key, 1), NULL, &result),
+                     SEEN_MISMATCH);
     seen_exposure_free(x);
     close_user(&u);
 }
@@ -808,16 +815,17 @@ static void hostile_records_do_no_harm(void **state)
             seen_exposure_info info;
             size_t n;
             seen_status valid = seen_exposure_validate(record_of(&u));
-            seen_exposure_maybe_many(u.x, record_of(&u), 5, b.keys, 40,
-                                     b.answers);
+            seen_exposure_maybe_many(u.x, record_of(&u), 5,
+                                     seen_keys_of(b.keys, 40), b.answers);
             seen_exposure_info_of(u.x, record_of(&u), 5, &info);
-            seen_status marked = seen_exposure_mark(u.x, record_of(&u), 5,
-                                                    b.keys, 40, NULL, &result);
+            seen_status marked = seen_exposure_mark(
+                u.x, record_of(&u), 5, seen_keys_of(b.keys, 40), NULL, &result);
             if (marked == SEEN_OK && valid == SEEN_OK)
                 assert_int_equal(seen_exposure_validate(result), SEEN_OK);
-            seen_exposure_forget(u.x, record_of(&u), 5, b.keys, 40, &result);
+            seen_exposure_forget(u.x, record_of(&u), 5,
+                                 seen_keys_of(b.keys, 40), &result);
             seen_exposure_merge(u.x, record_of(&u), record_of(&u), 5, &result);
-            seen_exposure_take(u.x, record_of(&u), 5, b.keys, 40, 3, &n,
+            test_exposure_take(u.x, record_of(&u), 5, b.keys, 40, 3, &n,
                                &result);
             test_batch_free(&b);
             u.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -921,7 +929,7 @@ static void without_memory_nothing_changes(void **state)
         seen_status status = seen_exposure_new(&x, NULL, secret, &a.as);
         const void *first = b.keys[0].data;
         if (status == SEEN_OK)
-            status = seen_exposure_take(x, (seen_record){0}, 5, b.keys, 100, 10,
+            status = test_exposure_take(x, (seen_record){0}, 5, b.keys, 100, 10,
                                         &taken, &result);
         assert_true(status == SEEN_OK || status == SEEN_NOMEM);
         if (status != SEEN_OK) assert_int_equal(taken, 0);

@@ -6,6 +6,7 @@
 
 #include "seen_users.h"
 
+#include "helpers/chosen.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
 
@@ -109,7 +110,8 @@ static seen_users *open_users(const char *dir, seen_mode mode)
 static void mark(seen_users *u, const char *user)
 {
     seen_key item = text("item");
-    assert_int_equal(seen_users_mark(u, text(user), 1000, &item, 1, NULL, NULL),
+    assert_int_equal(seen_users_mark(u, text(user), 1000,
+                                     seen_keys_of(&item, 1), NULL, NULL),
                      SEEN_OK);
 }
 
@@ -117,9 +119,10 @@ static bool shown(seen_users *u, const char *user)
 {
     bool answer = false;
     seen_key item = text("item");
-    assert_int_equal(
-        seen_users_maybe_many(u, text(user), 1000, &item, 1, &answer, NULL),
-        SEEN_OK);
+    assert_int_equal(seen_users_maybe_many(u, text(user), 1000,
+                                           seen_keys_of(&item, 1), &answer,
+                                           NULL),
+                     SEEN_OK);
     return answer;
 }
 
@@ -145,11 +148,11 @@ static void try_to_ask(seen_users *u)
     bool answer;
     size_t n;
     seen_exposure_info info;
-    seen_users_stats stats;
-    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer, NULL) ==
-         SEEN_INVALID);
+    seen_users_stats stats = {.size = sizeof stats};
+    MUST(seen_users_maybe_many(u, text("a"), 1000, seen_keys_of(&item, 1),
+                               &answer, NULL) == SEEN_INVALID);
     say_whose_it_is(u);
-    MUST(seen_users_fresh(u, text("a"), 1000, &item, 1, &n, NULL) ==
+    MUST(test_users_fresh(u, text("a"), 1000, &item, 1, &n, NULL) ==
          SEEN_INVALID);
     MUST(seen_users_info_of(u, text("a"), 1000, &info, NULL) == SEEN_INVALID);
     MUST(seen_users_record(u, text("a"), NULL, 0, &n, NULL) == SEEN_INVALID);
@@ -167,13 +170,14 @@ static void try_to_change(seen_users *u)
     size_t n;
     bool known;
     uint64_t removed;
-    seen_users_request q = {.user = text("a"), .items = &item, .n = 1};
+    seen_users_request q = {.user = text("a"), .items = seen_keys_of(&item, 1)};
     MUST(seen_users_mark_many(u, 1000, &q, 1, NULL) == SEEN_INVALID);
     MUST(q.status == SEEN_INVALID);
     say_whose_it_is(u);
-    MUST(seen_users_take(u, text("c"), 1000, &item, 1, 1, &n, NULL) ==
+    MUST(test_users_take(u, text("c"), 1000, &item, 1, 1, &n, NULL) ==
          SEEN_INVALID);
-    MUST(seen_users_forget(u, text("a"), 1000, &item, 1, NULL) == SEEN_INVALID);
+    MUST(seen_users_forget(u, text("a"), 1000, seen_keys_of(&item, 1), NULL) ==
+         SEEN_INVALID);
     MUST(seen_users_forget_user(u, text("a"), 1000, &known, NULL) ==
          SEEN_INVALID);
     MUST(seen_users_sync(u, NULL) == SEEN_INVALID);
@@ -232,9 +236,11 @@ static void a_child_leaves_the_journal_to_recovery(void **state)
         seen_key a = text("a"), b = text("b"), item = text("item");
         const seen_users_options o = {.mode = SEEN_DURABLE, .create = true};
         MUST(seen_users_open(&u, dir, &o, NULL, NULL) == SEEN_OK);
-        MUST(seen_users_mark(u, a, 1000, &item, 1, NULL, NULL) == SEEN_OK);
+        MUST(seen_users_mark(u, a, 1000, seen_keys_of(&item, 1), NULL, NULL) ==
+             SEEN_OK);
         struct child c = begin(close_users, u);
-        MUST(seen_users_mark(u, b, 1000, &item, 1, NULL, NULL) == SEEN_OK);
+        MUST(seen_users_mark(u, b, 1000, seen_keys_of(&item, 1), NULL, NULL) ==
+             SEEN_OK);
         MUST(status_of(&c) == 0);
         _exit(0);
     }
@@ -279,8 +285,8 @@ static void open_again(void *handle)
                          NULL) == SEEN_OK);
     seen_key item = text("item");
     bool answer = false;
-    MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer, NULL) ==
-         SEEN_OK);
+    MUST(seen_users_maybe_many(u, text("a"), 1000, seen_keys_of(&item, 1),
+                               &answer, NULL) == SEEN_OK);
     MUST(answer);
     MUST(seen_users_close(u, NULL) == SEEN_OK);
 }
@@ -305,8 +311,8 @@ static void a_child_may_open_the_store_itself(void **state)
 static void use_memory(void *handle)
 {
     seen_key item = text("item");
-    MUST(seen_users_mark(handle, text("b"), 1000, &item, 1, NULL, NULL) ==
-         SEEN_OK);
+    MUST(seen_users_mark(handle, text("b"), 1000, seen_keys_of(&item, 1), NULL,
+                         NULL) == SEEN_OK);
     MUST(seen_users_close(handle, NULL) == SEEN_OK);
 }
 
@@ -340,8 +346,9 @@ static void *mark_numbers(void *arg)
         uint64_t id = m->first + m->done;
         seen_key key = {&id, sizeof id};
         if (m->users)
-            m->failed = seen_users_mark(m->users, key, 1000, &key, 1, NULL,
-                                        NULL) != SEEN_OK;
+            m->failed =
+                seen_users_mark(m->users, key, 1000, seen_keys_of(&key, 1),
+                                NULL, NULL) != SEEN_OK;
         else
             m->failed = seen_file_add_many(m->file, seen_keys_of(&key, 1), NULL,
                                            NULL) != SEEN_OK;
@@ -402,9 +409,10 @@ static void forks_in_the_midst_of_changes(void **state)
             uint64_t id = m[i].first + k;
             seen_key key = {&id, sizeof id};
             bool answer = false;
-            assert_int_equal(
-                seen_users_maybe_many(u, key, 1000, &key, 1, &answer, NULL),
-                SEEN_OK);
+            assert_int_equal(seen_users_maybe_many(u, key, 1000,
+                                                   seen_keys_of(&key, 1),
+                                                   &answer, NULL),
+                             SEEN_OK);
             assert_true(answer);
         }
     assert_int_equal(seen_users_close(u, NULL), SEEN_OK);

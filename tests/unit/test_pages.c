@@ -46,9 +46,9 @@ static void mark_user(seen_users *u, uint64_t i, size_t n)
 {
     char buf[16];
     struct test_batch b = test_batch_new(i << 32, n);
-    assert_int_equal(
-        seen_users_mark(u, name_of(i, buf), 1000, b.keys, n, NULL, NULL),
-        SEEN_OK);
+    assert_int_equal(seen_users_mark(u, name_of(i, buf), 1000,
+                                     seen_keys_of(b.keys, n), NULL, NULL),
+                     SEEN_OK);
     test_batch_free(&b);
 }
 
@@ -117,8 +117,8 @@ static enum outcome ask_everybody(seen_users *u)
         char buf[16];
         bool answer[2] = {false, false};
         struct test_batch b = test_batch_new(i << 32, 2);
-        seen_status status = seen_users_maybe_many(u, name_of(i, buf), 1000,
-                                                   b.keys, 2, answer, NULL);
+        seen_status status = seen_users_maybe_many(
+            u, name_of(i, buf), 1000, seen_keys_of(b.keys, 2), answer, NULL);
         test_batch_free(&b);
         if (status != SEEN_OK) return REFUSED;
         if (!answer[0] || !answer[1]) return WRONG;
@@ -143,7 +143,8 @@ static enum outcome use_store(seen_mode mode)
         char buf[16];
         seen_key item = {"more", 4};
         for (uint64_t i = 0; i < 50; i++)
-            if (seen_users_mark(u, name_of(i, buf), 1000, &item, 1, NULL, NULL))
+            if (seen_users_mark(u, name_of(i, buf), 1000,
+                                seen_keys_of(&item, 1), NULL, NULL))
                 what = WRONG;
         if (seen_users_sync(u, NULL) != SEEN_OK) what = WRONG;
         if (what == RIGHT) what = ask_everybody(u);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "helpers/chosen.h"
 #include "helpers/clock.h"
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -75,9 +76,10 @@ static bool shown(seen_users *u, const char *user, const char *item)
 {
     bool answer;
     seen_key key = text(item);
-    assert_int_equal(
-        seen_users_maybe_many(u, text(user), 1000, &key, 1, &answer, NULL),
-        SEEN_OK);
+    assert_int_equal(seen_users_maybe_many(u, text(user), 1000,
+                                           seen_keys_of(&key, 1), &answer,
+                                           NULL),
+                     SEEN_OK);
     return answer;
 }
 
@@ -149,11 +151,13 @@ static void do_mark(seen_users *u, struct reference *f, size_t user,
 {
     bool fresh[MOST], expected[MOST];
     seen_record result;
-    assert_int_equal(seen_users_mark(u, name_of(user), now, b->items, b->n,
+    assert_int_equal(seen_users_mark(u, name_of(user), now,
+                                     seen_keys_of(b->items, b->n),
                                      asks ? fresh : NULL, NULL),
                      SEEN_OK);
-    assert_int_equal(seen_exposure_mark(f->x, record_of(f, user), now, b->items,
-                                        b->n, expected, &result),
+    assert_int_equal(seen_exposure_mark(f->x, record_of(f, user), now,
+                                        seen_keys_of(b->items, b->n), expected,
+                                        &result),
                      SEEN_OK);
     if (b->n) keep(f, user, result);
     for (size_t i = 0; asks && i < b->n; i++)
@@ -168,9 +172,9 @@ static void do_take(seen_users *u, struct reference *f, size_t user,
     seen_record result;
     memcpy(mine, b->items, sizeof mine);
     assert_int_equal(
-        seen_users_take(u, name_of(user), now, mine, b->n, count, &taken, NULL),
+        test_users_take(u, name_of(user), now, mine, b->n, count, &taken, NULL),
         SEEN_OK);
-    assert_int_equal(seen_exposure_take(f->x, record_of(f, user), now, b->items,
+    assert_int_equal(test_exposure_take(f->x, record_of(f, user), now, b->items,
                                         b->n, count, &expected, &result),
                      SEEN_OK);
     if (expected) keep(f, user, result);
@@ -186,18 +190,20 @@ static void do_fresh(seen_users *u, struct reference *f, size_t user,
     bool answers[MOST], expected[MOST];
     size_t fresh, wanted;
     memcpy(mine, b->items, sizeof mine);
-    assert_int_equal(seen_users_maybe_many(u, name_of(user), now, b->items,
-                                           b->n, answers, NULL),
+    assert_int_equal(seen_users_maybe_many(u, name_of(user), now,
+                                           seen_keys_of(b->items, b->n),
+                                           answers, NULL),
                      SEEN_OK);
     assert_int_equal(seen_exposure_maybe_many(f->x, record_of(f, user), now,
-                                              b->items, b->n, expected),
+                                              seen_keys_of(b->items, b->n),
+                                              expected),
                      SEEN_OK);
     for (size_t i = 0; i < b->n; i++)
         assert_int_equal(answers[i], expected[i]);
     assert_int_equal(
-        seen_users_fresh(u, name_of(user), now, mine, b->n, &fresh, NULL),
+        test_users_fresh(u, name_of(user), now, mine, b->n, &fresh, NULL),
         SEEN_OK);
-    assert_int_equal(seen_exposure_fresh(f->x, record_of(f, user), now,
+    assert_int_equal(test_exposure_fresh(f->x, record_of(f, user), now,
                                          b->items, b->n, &wanted),
                      SEEN_OK);
     assert_int_equal(fresh, wanted);
@@ -210,11 +216,12 @@ static void do_forget(seen_users *u, struct reference *f, size_t user,
 {
     seen_record result;
     if (b->n > 3) b->n = 3;
-    assert_int_equal(
-        seen_users_forget(u, name_of(user), now, b->items, b->n, NULL),
-        SEEN_OK);
+    assert_int_equal(seen_users_forget(u, name_of(user), now,
+                                       seen_keys_of(b->items, b->n), NULL),
+                     SEEN_OK);
     assert_int_equal(seen_exposure_forget(f->x, record_of(f, user), now,
-                                          b->items, b->n, &result),
+                                          seen_keys_of(b->items, b->n),
+                                          &result),
                      SEEN_OK);
     if (b->n) keep(f, user, result);
 }
@@ -228,6 +235,7 @@ static void do_many(seen_users *u, struct reference *f, struct test_rng *r,
     };
     static struct batch b[REQUESTS];
     static bool fresh[REQUESTS][MOST];
+    static size_t indices[REQUESTS][MOST];
     seen_users_request q[REQUESTS];
     size_t user[REQUESTS];
     bool take = test_below(r, 2);
@@ -236,9 +244,9 @@ static void do_many(seen_users *u, struct reference *f, struct test_rng *r,
         user[i] = test_below(r, USERS);
         q[i] =
             (seen_users_request){.user = name_of(user[i]),
-                                 .items = b[i].items,
-                                 .n = b[i].n,
+                                 .items = seen_keys_of(b[i].items, b[i].n),
                                  .count = test_below(r, 5),
+                                 .taken = indices[i],
                                  .fresh = test_below(r, 2) ? fresh[i] : NULL};
     }
     struct batch before[REQUESTS];
@@ -252,19 +260,21 @@ static void do_many(seen_users *u, struct reference *f, struct test_rng *r,
         size_t taken;
         assert_int_equal(q[i].status, SEEN_OK);
         if (take) {
-            assert_int_equal(seen_exposure_take(f->x, record_of(f, user[i]),
+            assert_int_equal(test_exposure_take(f->x, record_of(f, user[i]),
                                                 now, before[i].items, b[i].n,
                                                 q[i].count, &taken, &result),
                              SEEN_OK);
             if (taken) keep(f, user[i], result);
-            assert_int_equal(q[i].taken, taken);
+            assert_int_equal(q[i].n_taken, taken);
             for (size_t k = 0; k < taken; k++)
-                assert_ptr_equal(q[i].items[k].data, before[i].items[k].data);
+                assert_ptr_equal(b[i].items[indices[i][k]].data,
+                                 before[i].items[k].data);
         } else {
-            assert_int_equal(seen_exposure_mark(f->x, record_of(f, user[i]),
-                                                now, b[i].items, b[i].n,
-                                                expected, &result),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_exposure_mark(f->x, record_of(f, user[i]), now,
+                                   seen_keys_of(b[i].items, b[i].n), expected,
+                                   &result),
+                SEEN_OK);
             if (b[i].n) keep(f, user[i], result);
             for (size_t k = 0; q[i].fresh && k < b[i].n; k++)
                 assert_int_equal(q[i].fresh[k], expected[k]);
@@ -443,10 +453,10 @@ static void old_users_leave(void **state)
         seen_key item = text("x");
         for (int k = 0; k < 3000; k++) {
             snprintf(name, sizeof name, "u%d", k);
-            assert_int_equal(seen_users_mark(u, text(name),
-                                             1000000 + 10 * (uint64_t)k, &item,
-                                             1, NULL, NULL),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_users_mark(u, text(name), 1000000 + 10 * (uint64_t)k,
+                                seen_keys_of(&item, 1), NULL, NULL),
+                SEEN_OK);
         }
         uint64_t removed;
         uint64_t now = 1000000 + small_policy.ttl_ms;
@@ -455,13 +465,15 @@ static void old_users_leave(void **state)
         assert_int_equal(seen_users_sweep(u, now + 10000 + 1, &removed, NULL),
                          SEEN_OK);
         assert_int_equal(removed, 1001);
-        seen_users_stats stats;
+        seen_users_stats stats = {.size = sizeof stats};
         assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
         assert_int_equal(stats.users, 1999);
         bool seen;
-        seen_users_maybe_many(u, text("u1000"), now, &item, 1, &seen, NULL);
+        seen_users_maybe_many(u, text("u1000"), now, seen_keys_of(&item, 1),
+                              &seen, NULL);
         assert_false(seen);
-        seen_users_maybe_many(u, text("u1001"), now, &item, 1, &seen, NULL);
+        seen_users_maybe_many(u, text("u1001"), now, seen_keys_of(&item, 1),
+                              &seen, NULL);
         assert_true(seen);
         seen_users_close(u, NULL);
     }
@@ -476,8 +488,9 @@ static void old_users_leave(void **state)
 static void mark_at(seen_users *u, const char *user, uint64_t now)
 {
     seen_key item = text("x");
-    assert_int_equal(seen_users_mark(u, text(user), now, &item, 1, NULL, NULL),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_users_mark(u, text(user), now, seen_keys_of(&item, 1), NULL, NULL),
+        SEEN_OK);
 }
 
 /* A store with many users who were marked today, at noon, say. */
@@ -499,7 +512,7 @@ static seen_users *open_crowd(const char *dir)
 /* Enough checkpoints to look through all of the shelf, each with a mark. */
 static uint64_t left_after_checkpoints(seen_users *u, uint64_t now)
 {
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     for (int i = 0; i < 6; i++) {
         mark_at(u, "one more", now);
         assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
@@ -510,7 +523,7 @@ static uint64_t left_after_checkpoints(seen_users *u, uint64_t now)
 
 static uint64_t clock_ahead(seen_users *u)
 {
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     return stats.clock_ahead;
 }
@@ -524,7 +537,7 @@ static void checkpoints_remove_old_users(void **state)
     assert_int_equal(left_after_checkpoints(u, test_clock()), CROWD + 1);
     test_pass(2);
     assert_int_equal(left_after_checkpoints(u, test_clock()), 1);
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     assert_int_equal(stats.expired, CROWD);
     assert_int_equal(stats.clock_leaps, 0);
@@ -648,10 +661,10 @@ static void *take_and_ask(void *arg)
         }
         if (test_below(&r, 3) == 0) {
             size_t fresh;
-            seen_users_fresh(t->u, text(name), 1000, items, 40, &fresh, NULL);
+            test_users_fresh(t->u, text(name), 1000, items, 40, &fresh, NULL);
             continue;
         }
-        if (seen_users_take(t->u, text(name), 1000, items, 40, 3, &taken, NULL))
+        if (test_users_take(t->u, text(name), 1000, items, 40, 3, &taken, NULL))
             t->twice = true;
         for (size_t k = 0; k < taken; k++) {
             uint64_t item;
@@ -686,7 +699,7 @@ static void takes_are_one_step(void **state)
             pthread_join(t[i].thread, NULL);
             assert_false(t[i].twice);
         }
-        seen_users_stats stats;
+        seen_users_stats stats = {.size = sizeof stats};
         seen_users_stats_of(u, &stats, NULL);
         if (s == 1) assert_true(stats.checkpoints > 3);
         assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
@@ -714,10 +727,13 @@ static void mark_and_die(const char *dir)
     seen_users *u = open_store(
         dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
     seen_key a = text("a"), b = text("b");
-    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL) ||
+    if (seen_users_mark(u, text("user"), 1000, seen_keys_of(&a, 1), NULL,
+                        NULL) ||
         seen_users_sync(u, NULL) ||
-        seen_users_mark(u, text("user"), 1000, &b, 1, NULL, NULL) ||
-        seen_users_mark(u, text("other"), 1000, &b, 1, NULL, NULL))
+        seen_users_mark(u, text("user"), 1000, seen_keys_of(&b, 1), NULL,
+                        NULL) ||
+        seen_users_mark(u, text("other"), 1000, seen_keys_of(&b, 1), NULL,
+                        NULL))
         _exit(1);
 }
 
@@ -739,8 +755,9 @@ static void obey(const char *dir, int hear, int tell)
                          : order == 'b' ? &b
                          : order == 'c' ? &c
                                         : NULL;
-        if (item && seen_users_mark(u, text("user"), 1000, item, 1, NULL,
-                                    NULL) != SEEN_OK)
+        if (item &&
+            seen_users_mark(u, text("user"), 1000, seen_keys_of(item, 1), NULL,
+                            NULL) != SEEN_OK)
             _exit(1);
         if (order == 's' && seen_users_sync(u, NULL) != SEEN_OK) _exit(1);
         if (order == 'x' && seen_users_close(u, NULL) != SEEN_OK) _exit(1);
@@ -876,7 +893,7 @@ static void mark_as_another_user(const char *dir)
     seen_key c = text("c");
     seen_users_options o = {.mode = SEEN_WRITE};
     if (seen_users_open(&u, dir, &o, NULL, NULL) ||
-        seen_users_mark(u, text("user"), 1000, &c, 1, NULL, NULL))
+        seen_users_mark(u, text("user"), 1000, seen_keys_of(&c, 1), NULL, NULL))
         _exit(1);
 }
 
@@ -945,11 +962,12 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
     assert_true(shown(u, "user", "a"));
     assert_true(shown(u, "user", "b")); /* there is no writer any more */
     assert_true(shown(u, "other", "b"));
-    seen_users_stats stats;
+    seen_users_stats stats = {.size = sizeof stats};
     assert_int_equal(seen_users_stats_of(u, &stats, NULL), SEEN_OK);
     seen_key a = text("a");
-    assert_int_equal(seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL),
-                     SEEN_UNSUPPORTED);
+    assert_int_equal(
+        seen_users_mark(u, text("user"), 1000, seen_keys_of(&a, 1), NULL, NULL),
+        SEEN_UNSUPPORTED);
     seen_users_close(u, NULL);
 
     u = open_store(dir, (seen_users_options){.tail = true});
@@ -980,7 +998,7 @@ static void what_was_recovered_is_written(void **state)
 {
     (void)state;
     const char *dir = fresh_dir();
-    seen_users_stats stats = {0};
+    seen_users_stats stats = {.size = sizeof stats};
     in_child(mark_and_die, dir);
     seen_users *u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     while (stats.checkpoints == 0) {
@@ -1085,7 +1103,7 @@ static void backups_have_everything(void **state)
     /* By the writer. */
     u = open_store(dir, (seen_users_options){.mode = SEEN_WRITE});
     seen_key c = text("c");
-    seen_users_mark(u, text("third"), 1000, &c, 1, NULL, NULL);
+    seen_users_mark(u, text("third"), 1000, seen_keys_of(&c, 1), NULL, NULL);
     snprintf(copy, sizeof copy, "%s.second", dir);
     assert_int_equal(seen_users_backup(u, copy, &error), SEEN_OK);
     seen_users_close(u, NULL);
@@ -1197,8 +1215,9 @@ static void a_store_that_was_never_finished_can_be_made(void **state)
         writes.create = true;
         u = open_store(dir, writes);
         assert_false(shown(u, "user", "a"));
-        assert_int_equal(
-            seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_users_mark(u, text("user"), 1000,
+                                         seen_keys_of(&a, 1), NULL, NULL),
+                         SEEN_OK);
         assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
         u = open_store(dir, (seen_users_options){0});
         assert_true(shown(u, "user", "a"));
@@ -1229,9 +1248,10 @@ static void mark_a_nasty_name(const char *dir)
     nasty_name(name);
     seen_users *u = open_store(
         dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
-    if (seen_users_mark(u, text("user"), 1000, &a, 1, NULL, NULL) ||
-        seen_users_mark(u, (seen_key){name, sizeof name}, 1000, &a, 1, NULL,
-                        NULL))
+    if (seen_users_mark(u, text("user"), 1000, seen_keys_of(&a, 1), NULL,
+                        NULL) ||
+        seen_users_mark(u, (seen_key){name, sizeof name}, 1000,
+                        seen_keys_of(&a, 1), NULL, NULL))
         _exit(1);
 }
 
@@ -1284,7 +1304,7 @@ static void policies_change_and_secrets_do_not(void **state)
                             .secret = test_secret};
     seen_users *u = open_store(dir, o);
     struct test_batch b = test_batch_new(0, 4);
-    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL, NULL);
+    seen_users_mark(u, text("user"), 1000, seen_keys_of(b.keys, 4), NULL, NULL);
     seen_users_close(u, NULL);
 
     uint8_t wrong[16] = {1};
@@ -1293,8 +1313,8 @@ static void policies_change_and_secrets_do_not(void **state)
     o.secret = NULL;
     o.policy = &second;
     u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, b.keys, 4, NULL, NULL);
-    seen_users_stats stats;
+    seen_users_mark(u, text("user"), 1000, seen_keys_of(b.keys, 4), NULL, NULL);
+    seen_users_stats stats = {.size = sizeof stats};
     seen_users_stats_of(u, &stats, NULL);
     assert_int_equal(stats.policy.items, 7);
     seen_users_close(u, NULL);
@@ -1320,7 +1340,7 @@ static void two_policies(const char *dir)
     seen_users_options o = {.mode = SEEN_WRITE, .create = true, .policy = &p};
     seen_key a[] = {text("a"), text("b"), text("c")};
     seen_users *u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, a, 3, NULL, NULL);
+    seen_users_mark(u, text("user"), 1000, seen_keys_of(a, 3), NULL, NULL);
 }
 
 static void another_policy(const char *dir)
@@ -1329,7 +1349,7 @@ static void another_policy(const char *dir)
     seen_users_options o = {.mode = SEEN_WRITE, .policy = &p};
     seen_key d[] = {text("d"), text("e"), text("f")};
     seen_users *u = open_store(dir, o);
-    seen_users_mark(u, text("user"), 1000, d, 3, NULL, NULL);
+    seen_users_mark(u, text("user"), 1000, seen_keys_of(d, 3), NULL, NULL);
 }
 
 static void a_replay_follows_the_policies_of_their_time(void **state)
@@ -1377,17 +1397,19 @@ static void bad_arguments_are_refused(void **state)
     seen_key x = text("x");
     char long_name[SEEN_USER_MAX + 2] = {0};
     assert_int_equal(seen_users_mark(u, (seen_key){long_name, SEEN_USER_MAX}, 1,
-                                     &x, 1, NULL, NULL),
+                                     seen_keys_of(&x, 1), NULL, NULL),
                      SEEN_OK);
     assert_int_equal(seen_users_mark(u,
                                      (seen_key){long_name, SEEN_USER_MAX + 1},
-                                     1, &x, 1, NULL, NULL),
+                                     1, seen_keys_of(&x, 1), NULL, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_users_mark(u, text(""), 1, &x, 1, NULL, NULL),
-                     SEEN_INVALID);
+    assert_int_equal(
+        seen_users_mark(u, text(""), 1, seen_keys_of(&x, 1), NULL, NULL),
+        SEEN_INVALID);
     /* One bad request, and none is carried out, nor said to be. */
-    seen_users_request q[] = {{.user = text("good"), .items = &x, .n = 1},
-                              {.user = text(""), .items = &x, .n = 1}};
+    seen_users_request q[] = {
+        {.user = text("good"), .items = seen_keys_of(&x, 1)},
+        {.user = text(""), .items = seen_keys_of(&x, 1)}};
     assert_int_equal(seen_users_mark_many(u, 1, q, 2, NULL), SEEN_INVALID);
     assert_int_equal(q[0].status, SEEN_INVALID);
     assert_int_equal(q[1].status, SEEN_INVALID);
@@ -1432,24 +1454,160 @@ static void errors_name_the_field_at_fault(void **state)
     seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
     size_t n = 7;
     bool there;
-    seen_users_take(u, text("ann"), 1, x, 5, 5, &n, &e);
+    test_users_take(u, text("ann"), 1, x, 5, 5, &n, &e);
     expect_error(&e, SEEN_INVALID, "count", "count 5: the policy holds 4 ");
     assert_int_equal(n, 7);
     /* Not of the calls behind it. */
-    assert_int_equal(seen_users_take(u, text("ann"), 1, x, 5, 4, &n, &e),
+    assert_int_equal(test_users_take(u, text("ann"), 1, x, 5, 4, &n, &e),
                      SEEN_OK);
     expect_error(&e, SEEN_OK, NULL, "");
     assert_string_equal(e.text, "");
-    seen_users_mark(u, text(""), 1, x, 1, NULL, &e);
+    seen_users_mark(u, text(""), 1, seen_keys_of(x, 1), NULL, &e);
     expect_error(&e, SEEN_INVALID, "user", "user of 0 bytes: expected 1 to");
-    seen_users_maybe_many(u, text("ann"), 1, NULL, 1, &there, &e);
-    expect_error(&e, SEEN_INVALID, "items", "NULL");
-    seen_users_maybe_many(NULL, text("ann"), 1, x, 1, &there, &e);
+    seen_users_maybe_many(u, text("ann"), 1, seen_keys_of(NULL, 1), &there, &e);
+    expect_error(&e, SEEN_INVALID, "items", "not NULL");
+    seen_users_maybe_many(NULL, text("ann"), 1, seen_keys_of(x, 1), &there, &e);
     expect_error(&e, SEEN_INVALID, "u", "NULL");
     seen_users_record(u, text("ann"), NULL, 0, &n, &e);
     expect_error(&e, SEEN_SHORT, "cap", "cap 0: the record has ");
     seen_users_close(u, &e);
     expect_error(&e, SEEN_OK, NULL, "");
+}
+
+/* One list of items in every layout: the same answers, indices and record. */
+static void layouts_of_items_agree(void **state)
+{
+    (void)state;
+    enum {
+        N = 300,
+        STEP = 11
+    };
+    static uint8_t rows[N * STEP + 1];
+    static uint64_t ids[N];
+    static uint32_t ends[N + 1];
+    static uint64_t far[N + 1];
+    static seen_key pairs[N];
+    for (size_t i = 0; i < N; i++) {
+        ids[i] = i / 2 * 7919; /* each comes twice */
+        seen_put_le64(rows + i * STEP + 1, ids[i]);
+        pairs[i] = (seen_key){rows + i * STEP + 1, 8};
+    }
+    static uint8_t bytes[N * 8];
+    for (size_t i = 0; i < N; i++) {
+        memcpy(bytes + i * 8, pairs[i].data, 8);
+        ends[i + 1] = (uint32_t)(i + 1) * 8;
+        far[i + 1] = ends[i + 1];
+    }
+    const seen_keys all[] = {seen_keys_of(pairs, N),
+                             seen_keys_rows(rows + 1, N, 8, STEP),
+                             seen_keys_offsets32(bytes, sizeof bytes, ends, N),
+                             seen_keys_offsets64(bytes, sizeof bytes, far, N),
+                             seen_keys_u64(ids, N)};
+    seen_users *u =
+        open_store("mem:", (seen_users_options){.mode = SEEN_WRITE,
+                                                .secret = test_secret});
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const char name = (char)('a' + i);
+        const seen_key who = {&name, 1};
+        size_t at[N], n;
+        bool fresh[N], seen[N];
+        assert_int_equal(seen_users_take(u, who, 1, all[i], 20, at, &n, NULL),
+                         SEEN_OK);
+        assert_int_equal(n, 20);
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal(at[k], 2 * k);
+        assert_int_equal(seen_users_fresh(u, who, 1, all[i], at, &n, NULL),
+                         SEEN_OK);
+        assert_int_equal(n, N / 2 - 20);
+        assert_int_equal(at[0], 40);
+        assert_int_equal(seen_users_mark(u, who, 1, all[i], fresh, NULL),
+                         SEEN_OK);
+        assert_int_equal(
+            seen_users_maybe_many(u, who, 1, all[N % 5], seen, NULL), SEEN_OK);
+        for (size_t k = 0; k < N; k++) {
+            assert_int_equal(fresh[k], k >= 40 && k % 2 == 0);
+            assert_true(seen[k]);
+        }
+        uint8_t first[4096], mine[4096];
+        size_t len, my_len;
+        assert_int_equal(seen_users_record(u, (seen_key){"a", 1}, first,
+                                           sizeof first, &len, NULL),
+                         SEEN_OK);
+        assert_int_equal(
+            seen_users_record(u, who, mine, sizeof mine, &my_len, NULL),
+            SEEN_OK);
+        assert_int_equal(len, my_len);
+        assert_memory_equal(first, mine, len);
+        assert_int_equal(seen_users_forget(u, who, 1, all[i], NULL), SEEN_OK);
+        assert_int_equal(seen_users_maybe_many(u, who, 1, all[i], seen, NULL),
+                         SEEN_OK);
+        for (size_t k = 0; k < N; k++)
+            assert_false(seen[k]);
+        if (i == 0) /* to compare with */
+            assert_int_equal(
+                seen_users_take(u, who, 1, all[i], 20, at, &n, NULL), SEEN_OK);
+        if (i == 0)
+            assert_int_equal(seen_users_mark(u, who, 1, all[i], fresh, NULL),
+                             SEEN_OK);
+    }
+    seen_users_close(u, NULL);
+}
+
+/* Bad descriptions: an error, and nothing is changed. */
+static void bad_items_change_nothing(void **state)
+{
+    (void)state;
+    const uint64_t id = 7;
+    const seen_hash hash = {1, 2};
+    const uint32_t back[] = {0, 2, 1}, beyond[] = {0, 9};
+    seen_keys odd = seen_keys_u64(&id, 1);
+    odd.reserved[1] = 1;
+    const seen_keys bad[] = {
+        seen_keys_of(NULL, 1),
+        seen_keys_rows(&id, 2, 4, 0),
+        seen_keys_offsets32(&id, 8, back, 2),
+        seen_keys_offsets32(&id, 8, beyond, 1),
+        seen_keys_in((seen_layout)99, &id, 1),
+        odd,
+        seen_keys_hashes(&hash, 1),
+    };
+    seen_users *u =
+        open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const seen_status expected = i == 6 ? SEEN_UNSUPPORTED : SEEN_INVALID;
+        size_t at[2], n = 77;
+        bool yes[2];
+        seen_error e;
+        seen_key who = text("ann");
+        assert_int_equal(seen_users_mark(u, who, 1, bad[i], NULL, &e),
+                         expected);
+        expect_error(&e, expected, "items", "items ");
+        assert_int_equal(seen_users_take(u, who, 1, bad[i], 1, at, &n, &e),
+                         expected);
+        assert_int_equal(seen_users_fresh(u, who, 1, bad[i], at, &n, &e),
+                         expected);
+        assert_int_equal(seen_users_maybe_many(u, who, 1, bad[i], yes, &e),
+                         expected);
+        assert_int_equal(seen_users_forget(u, who, 1, bad[i], &e), expected);
+        assert_int_equal(n, 77);
+        assert_int_equal(seen_users_record(u, who, NULL, 0, &n, &e),
+                         SEEN_ABSENT);
+        n = 77;
+    }
+    /* A struct of another size: what fits is filled. */
+    struct {
+        size_t size;
+        seen_policy policy;
+        uint64_t users;
+    } old = {.size = sizeof old};
+    seen_error e;
+    assert_int_equal(
+        seen_users_stats_of(u, (seen_users_stats *)(void *)&old, &e), SEEN_OK);
+    assert_int_equal(old.policy.items, 1000);
+    seen_users_stats none = {0};
+    assert_int_equal(seen_users_stats_of(u, &none, &e), SEEN_INVALID);
+    expect_error(&e, SEEN_INVALID, "stats.size", "stats.size 0: ");
+    seen_users_close(u, NULL);
 }
 
 #define FAILING 8
@@ -1467,8 +1625,10 @@ static void *fail_and_read(void *arg)
     for (int i = 0; i < 2000; i++) {
         seen_error e;
         seen_status status =
-            i % 2 ? seen_users_mark(shared_store, user, 1, &x, 1, NULL, &e)
-                  : seen_users_forget(shared_store, user, 1, &x, 1, &e);
+            i % 2 ? seen_users_mark(shared_store, user, 1, seen_keys_of(&x, 1),
+                                    NULL, &e)
+                  : seen_users_forget(shared_store, user, 1,
+                                      seen_keys_of(&x, 1), &e);
         if (status != SEEN_INVALID || e.status != status ||
             strncmp(e.text, words, strlen(words)) != 0)
             return arg;
@@ -1506,15 +1666,25 @@ static void errors_name_the_request(void **state)
     seen_users *u =
         open_store("mem:", (seen_users_options){.mode = SEEN_WRITE});
     seen_users_request q[] = {
-        {.user = text("good"), .items = &x, .n = 1},
-        {.user = text("a\"\n\x80"), .items = NULL, .n = 1},
-        {.user = {long_name, sizeof long_name}, .items = &x, .n = 1}};
+        {.user = text("good"), .items = seen_keys_of(&x, 1)},
+        {.user = text("a\"\n\x80"), .items = seen_keys_of(NULL, 1)},
+        {.user = {long_name, sizeof long_name}, .items = seen_keys_of(&x, 1)}};
     seen_users_mark_many(u, 1, q, 3, &e);
     expect_error(&e, SEEN_INVALID, "items",
-                 "request 1, user \"a\\x22\\x0a\\x80\": items is NULL");
+                 "request 1, user \"a\\x22\\x0a\\x80\": items of layout 0: ");
     seen_users_mark_many(u, 1, q + 2, 1, &e);
     expect_error(&e, SEEN_INVALID, "user", "user of 512 bytes");
-    q[1].items = &x;
+    q[1].items = seen_keys_of(&x, 1);
+    q[1].reserved[6] = 3;
+    seen_users_mark_many(u, 1, q, 2, &e);
+    expect_error(&e, SEEN_INVALID, "reserved",
+                 "request 1, user \"a\\x22\\x0a\\x80\": reserved[6] is 3");
+    q[1].reserved[6] = 0;
+    seen_users_take_many(u, 1, q, 2, &e);
+    assert_int_equal(e.status, SEEN_OK); /* nothing is wanted */
+    q[1].count = 1;
+    seen_users_take_many(u, 1, q, 2, &e);
+    expect_error(&e, SEEN_INVALID, "taken", "taken is NULL");
     seen_users_mark_many(u, 1, q, 3, &e);
     expect_error(&e, SEEN_INVALID, "user", "request 2, user \"uuuuu");
     expect_error(&e, SEEN_INVALID, "user", "...\": user of 512 bytes");
@@ -1551,25 +1721,27 @@ static void damage_is_an_error_for_its_user_alone(void **state)
     seen_users_options o = {.mode = SEEN_WRITE, .create = true};
     seen_users *u = open_store(dir, o);
     struct test_batch b = test_batch_new(0, 30);
-    seen_users_mark(u, text("good"), 1000, b.keys, 30, NULL, NULL);
-    seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL, NULL);
+    seen_users_mark(u, text("good"), 1000, seen_keys_of(b.keys, 30), NULL,
+                    NULL);
+    seen_users_mark(u, text("bad"), 1000, seen_keys_of(b.keys, 30), NULL, NULL);
     seen_users_close(u, NULL);
     damage(dir, "bad");
     u = open_store(dir, o);
     size_t taken;
     assert_int_equal(
-        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
+        test_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
         SEEN_CORRUPT);
-    assert_int_equal(
-        seen_users_mark(u, text("bad"), 1000, b.keys, 30, NULL, NULL),
-        SEEN_OK); /* it did not look */
+    assert_int_equal(seen_users_mark(u, text("bad"), 1000,
+                                     seen_keys_of(b.keys, 30), NULL, NULL),
+                     SEEN_OK); /* it did not look */
     for (int i = 0; i < 2; i++) {
         bool answers[30];
-        assert_int_equal(seen_users_maybe_many(u, text("good"), 1000, b.keys,
-                                               30, answers, NULL),
+        assert_int_equal(seen_users_maybe_many(u, text("good"), 1000,
+                                               seen_keys_of(b.keys, 30),
+                                               answers, NULL),
                          SEEN_OK);
         assert_int_equal(
-            seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
+            test_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
             SEEN_CORRUPT);
         assert_int_equal(seen_users_sync(u, NULL), SEEN_OK);
     }
@@ -1578,7 +1750,7 @@ static void damage_is_an_error_for_its_user_alone(void **state)
                      SEEN_OK);
     assert_true(known);
     assert_int_equal(
-        seen_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
+        test_users_take(u, text("bad"), 1000, b.keys, 30, 1, &taken, NULL),
         SEEN_OK);
     assert_int_equal(taken, 1);
     seen_users_close(u, NULL);
@@ -1619,9 +1791,9 @@ static void names_that_are_too_long_are_corruption(void **state)
         seen_users_options o = {.mode = SEEN_WRITE, .create = true};
         seen_users *u = open_store(dir, o);
         seen_key item = text("item");
-        assert_int_equal(
-            seen_users_mark(u, text("somebody"), 1000, &item, 1, NULL, NULL),
-            SEEN_OK);
+        assert_int_equal(seen_users_mark(u, text("somebody"), 1000,
+                                         seen_keys_of(&item, 1), NULL, NULL),
+                         SEEN_OK);
         assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
         lengthen_name(dir, "somebody", lengths[i]);
         u = open_store(dir, o);
@@ -1643,33 +1815,38 @@ static void all_ways_give_the_same_answers(void **state)
     seen_exposure *x;
     assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL), SEEN_OK);
     seen_record record = {0};
-    assert_int_equal(
-        seen_exposure_mark(x, record, 1000, b.keys, 2000, NULL, &record),
-        SEEN_OK);
+    assert_int_equal(seen_exposure_mark(x, record, 1000,
+                                        seen_keys_of(b.keys, 2000), NULL,
+                                        &record),
+                     SEEN_OK);
     uint8_t *kept = malloc(record.len);
     memcpy(kept, record.data, record.len);
     record.data = kept;
     bool *expected = malloc(20000), *answers = malloc(20000);
-    assert_int_equal(seen_exposure_maybe_many(x, record, 1000, strangers.keys,
-                                              20000, expected),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_exposure_maybe_many(x, record, 1000,
+                                 seen_keys_of(strangers.keys, 20000), expected),
+        SEEN_OK);
     for (size_t s = 0; s < 2; s++) {
         seen_users *u =
             open_store(stores[s], (seen_users_options){.mode = SEEN_WRITE,
                                                        .create = true,
                                                        .secret = test_secret});
         for (size_t i = 0; i < 2000; i += 20)
-            seen_users_mark(u, text("user"), 1000, b.keys + i, 20, NULL, NULL);
+            seen_users_mark(u, text("user"), 1000, seen_keys_of(b.keys + i, 20),
+                            NULL, NULL);
         for (int round = 0; round < 2; round++) {
             assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
-                                                   b.keys, 2000, answers, NULL),
+                                                   seen_keys_of(b.keys, 2000),
+                                                   answers, NULL),
                              SEEN_OK);
             for (size_t i = 0; i < 2000; i++)
                 assert_true(answers[i]);
-            assert_int_equal(seen_users_maybe_many(u, text("user"), 1000,
-                                                   strangers.keys, 20000,
-                                                   answers, NULL),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_users_maybe_many(u, text("user"), 1000,
+                                      seen_keys_of(strangers.keys, 20000),
+                                      answers, NULL),
+                SEEN_OK);
             assert_memory_equal(answers, expected, 20000);
             seen_users_sync(u, NULL);
         }
@@ -1712,6 +1889,8 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(errors_name_the_field_at_fault),
         cmocka_unit_test(errors_name_the_request),
+        cmocka_unit_test(layouts_of_items_agree),
+        cmocka_unit_test(bad_items_change_nothing),
         cmocka_unit_test(threads_read_their_own_errors),
         cmocka_unit_test(damage_is_an_error_for_its_user_alone),
         cmocka_unit_test(names_that_are_too_long_are_corruption),
