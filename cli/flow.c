@@ -7,6 +7,7 @@
 #include "output.h"
 #include "overwrite.h"
 #include "progress.h"
+#include "source.h"
 #include "units.h"
 
 #include <pthread.h>

@@ -3,9 +3,9 @@
 
 #include "overwrite.h"
 
-#include "input.h"
 #include "output.h"
 #include "pack.h"
+#include "source.h"
 
 #include <errno.h>
 #include <fcntl.h>

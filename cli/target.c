@@ -10,6 +10,7 @@
 #include "patience.h"
 #include "remote.h"
 #include "secret.h"
+#include "source.h"
 #include "spec.h"
 #include "units.h"
 
