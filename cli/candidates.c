@@ -23,6 +23,7 @@ const struct option candidate_options[] = {
 };
 
 static struct users users, also;
+static struct tally tally;
 static struct requests requests;
 static const seen_key *user; /* of all candidates; NULL: lines name theirs */
 static const struct chooser *chooser;
@@ -118,11 +119,11 @@ static size_t ask(struct job *job)
 
 /* ---- Run ---------------------------------------------------------------- */
 
-static void close_stores(void)
+static void close_stores(void *of)
 {
     if (also.store) close_users(&also);
-    if (!chooser->reads) count_evicted(&users);
-    close_users(&users);
+    if (!chooser->reads) count_evicted(of);
+    close_users(of);
     seen_free(met);
     met = NULL;
 }
@@ -194,7 +195,9 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     by->open(&users, store);
     chooser = by;
     run_flow(
-        &(struct flow){.ask = ask,
+        &(struct flow){.of = &users,
+                       .tally = &tally,
+                       .ask = ask,
                        .close = close_stores,
                        .found = by->found,
                        .tell = !candidate_wish.quiet && !candidate_wish.json,

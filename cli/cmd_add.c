@@ -42,6 +42,7 @@ static const struct option options[] = {
 #define DEFAULT_BATCH 65536
 
 static struct target target;
+static struct tally tally;
 
 /* One batch. Cuckoo filters count: a key that looks like one that is there must
  * go in all the same, or it would go when that one is removed. */
@@ -69,18 +70,19 @@ static size_t add(struct job *job)
             blame_target(&target, s, c);
             break;
         }
-        if (opt.ack) acknowledge(done);
+        if (opt.ack) acknowledge(tally.lines + done);
     }
     return done;
 }
 
 /* Of files: what a server's filter holds is not known here. */
-static void say_rate(char *buf, size_t cap)
+static void say_rate(const void *of, char *buf, size_t cap)
 {
-    const seen_facts *f = &target.facts;
+    const struct target *t = of;
+    const seen_facts *f = &t->facts;
     char rate[UNIT_TEXT];
     uint64_t items = f->items + tally.lines - tally.found;
-    if (target.filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
+    if (t->filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
         snprintf(buf, cap, ", rate %s so far",
                  show_rate(rate, seen_plan_fpp(&f->plan, items)));
 }
@@ -88,14 +90,15 @@ static void say_rate(char *buf, size_t cap)
 static seen_info after;
 
 /* Looking reads every bit: only for who wants to know. */
-static void close_file(void)
+static void close_file(void *of)
 {
-    if (opt.ttl && !target.failed && !expire_remote(&target, opt.ttl))
-        note("%s: is not there, so nothing leaves", target.name);
-    bool window = target.facts.plan.kind == SEEN_WINDOW;
-    if (target.filter && (!opt.quiet || opt.json || window))
-        seen_info_of(target.filter, &after);
-    close_target(&target);
+    struct target *t = of;
+    if (opt.ttl && !t->failed && !expire_remote(t, opt.ttl))
+        note("%s: is not there, so nothing leaves", t->name);
+    bool window = t->facts.plan.kind == SEEN_WINDOW;
+    if (t->filter && (!opt.quiet || opt.json || window))
+        seen_info_of(t->filter, &after);
+    close_target(t);
 }
 
 /* ---- Which file --------------------------------------------------------- */
@@ -194,7 +197,9 @@ static int run(char **operands, size_t n)
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
-    run_flow(&(struct flow){.ask = add,
+    run_flow(&(struct flow){.of = &target,
+                            .tally = &tally,
+                            .ask = add,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "known",

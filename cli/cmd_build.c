@@ -139,14 +139,15 @@ static size_t add_keys(struct job *job)
 }
 
 static seen_plan plan;
+static struct tally tally;
 
-static void say_rate(char *buf, size_t cap)
+static void say_rate(const void *of, char *buf, size_t cap)
 {
+    const seen_plan *p = of;
     char rate[UNIT_TEXT];
-    if (plan.fpp > 0)
-        snprintf(
-            buf, cap, ", rate %s so far",
-            show_rate(rate, seen_plan_fpp(&plan, tally.lines - tally.found)));
+    if (p->fpp > 0)
+        snprintf(buf, cap, ", rate %s so far",
+                 show_rate(rate, seen_plan_fpp(p, tally.lines - tally.found)));
 }
 
 static void make_filter(void)
@@ -274,7 +275,9 @@ static void build(void)
     else
         make_filter();
     bool foreign = spec.dialect != NULL;
-    run_flow(&(struct flow){.prepare = at_once || foreign ? NULL : hash_them,
+    run_flow(&(struct flow){.of = &plan,
+                            .tally = &tally,
+                            .prepare = at_once || foreign ? NULL : hash_them,
                             .tell = !opt.quiet && !opt.json,
                             .ask = at_once   ? gather
                                    : foreign ? add_keys

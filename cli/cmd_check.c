@@ -42,6 +42,7 @@ static const struct option options[] = {
 };
 
 static struct target target;
+static struct tally tally;
 
 static void ask_all(struct job *job)
 {
@@ -249,7 +250,8 @@ static int run(char **operands, size_t n)
     if (opt.json) keep_warnings();
     compare_keys(&target);
     read_target(&target);
-    run_flow(&(struct flow){.prepare = ask_all,
+    run_flow(&(struct flow){.tally = &tally,
+                            .prepare = ask_all,
                             .tell = !opt.quiet && !opt.json,
                             .ask = answer,
                             .print = !prints_all() ? NULL

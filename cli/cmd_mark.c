@@ -41,6 +41,7 @@ static const struct option options[] = {
 #define DEFAULT_BATCH 1000
 
 static struct users users;
+static struct tally tally;
 static struct requests requests;
 static const seen_key *user; /* of all items; NULL: lines name theirs */
 static uint64_t refused;     /* marks, by damaged records */
@@ -70,7 +71,7 @@ static size_t mark(struct job *job)
         for (size_t i = 0; i < requests.n && s != SEEN_OK; i++)
             if (requests.at[i].status != SEEN_OK) refused += requests.at[i].n;
         done = end;
-        if (opt.ack) acknowledge(done);
+        if (opt.ack) acknowledge(tally.lines + done);
     }
     return done;
 }
@@ -82,10 +83,10 @@ static void open_store(const char *name)
     if (!opt.quiet && !opt.json) note_ahead();
 }
 
-static void close_store(void)
+static void close_store(void *of)
 {
-    count_evicted(&users);
-    close_users(&users);
+    count_evicted(of);
+    close_users(of);
 }
 
 static void mark_events(const char *store)
@@ -94,7 +95,9 @@ static void mark_events(const char *store)
     check_key_format();
     open_flow(NULL, 0, false, opt.quiet);
     open_store(store);
-    run_flow(&(struct flow){.ask = mark,
+    run_flow(&(struct flow){.of = &users,
+                            .tally = &tally,
+                            .ask = mark,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_store,
                             .found = opt.count_new ? "new" : NULL,
@@ -116,7 +119,7 @@ static void mark_arguments(const char *store, char **items, size_t n)
     for (size_t i = 0; i < n; i++)
         tally.found += job.answers[i];
     end_progress();
-    close_store();
+    close_store(&users);
     free_chunk(&job.chunk);
     free(job.answers);
 }

@@ -22,6 +22,7 @@ static const struct option options[] = {
 };
 
 static struct target target;
+static struct tally tally;
 
 static size_t remove_them(struct job *job)
 {
@@ -32,9 +33,9 @@ static size_t remove_them(struct job *job)
     return 0;
 }
 
-static void close_file(void)
+static void close_file(void *of)
 {
-    close_target(&target);
+    close_target(of);
 }
 
 /* Refused before the file is opened for writing: nothing is touched. */
@@ -104,7 +105,9 @@ static int run(char **operands, size_t n)
     compare_keys(&target);
     write_target(&target, SEEN_DURABLE, NULL);
     if (!opt.quiet && !opt.json) note_recovery(&target);
-    run_flow(&(struct flow){.ask = remove_them,
+    run_flow(&(struct flow){.of = &target,
+                            .tally = &tally,
+                            .ask = remove_them,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "removed",
