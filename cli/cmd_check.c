@@ -119,15 +119,32 @@ static const char *verdict_of(const struct job *job, size_t i)
     return job->answers[i] ? "maybe" : "never";
 }
 
+static void put_line(const struct job *job, size_t i)
+{
+    const char end = end_byte();
+    char number[NUMBER_TEXT];
+    seen_key line = show_line(&job->chunk, i, number);
+    put(line.data, line.len);
+    put(&end, 1);
+}
+
+/* Lines as people read them, where that is not how they were read. */
+static void print_shown(const struct job *job)
+{
+    for (size_t i = 0; i < job->chunk.n; i++) {
+        if (job->answers[i] == opt.invert) continue;
+        put_line(job, i);
+        if (opt.line_buffered) flush();
+    }
+    flush();
+}
+
 static void print_verdicts(const struct job *job)
 {
-    const char end = key_format.nul ? '\0' : '\n';
     for (size_t i = 0; i < job->chunk.n; i++) {
-        const seen_key *line = &job->chunk.lines[i];
         put_text(verdict_of(job, i));
         put_text("\t");
-        put(line->data, line->len);
-        put(&end, 1);
+        put_line(job, i);
         if (opt.line_buffered) flush();
     }
     flush();
@@ -195,8 +212,10 @@ static void put_hex(const unsigned char *c, size_t len)
 static void print_objects(const struct job *job)
 {
     for (size_t i = 0; i < job->chunk.n; i++) {
-        const unsigned char *line = job->chunk.lines[i].data;
-        size_t len = job->chunk.lines[i].len;
+        char number[NUMBER_TEXT];
+        seen_key shown = show_line(&job->chunk, i, number);
+        const unsigned char *line = shown.data;
+        size_t len = shown.len;
         bool text = is_utf8(line, len);
         put_text(text ? "{\"line\": \"" : "{\"line_hex\": \"");
         if (text)
@@ -240,6 +259,14 @@ static void report_json(FILE *to)
     json_close(&j, '}');
 }
 
+/* NULL: the lines as they were read, or none. */
+static void (*printer(void))(const struct job *job)
+{
+    if (prints_all()) return opt.verdict ? print_verdicts : print_objects;
+    bool silent = opt.count || opt.quiet;
+    return key_format.u64 == BINARY && !silent ? print_shown : NULL;
+}
+
 static int run(char **operands, size_t n)
 {
     const char *name = target_operand(operands, n);
@@ -254,9 +281,7 @@ static int run(char **operands, size_t n)
                             .prepare = ask_all,
                             .tell = !opt.quiet && !opt.json,
                             .ask = answer,
-                            .print = !prints_all() ? NULL
-                                     : opt.verdict ? print_verdicts
-                                                   : print_objects,
+                            .print = printer(),
                             .found = "maybe in",
                             .silent = opt.count || opt.quiet,
                             .wanted = !opt.invert,

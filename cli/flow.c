@@ -86,11 +86,11 @@ static uint64_t count_byte(const char *p, size_t len, char byte)
 
 uint64_t count_lines(char **inputs, size_t n)
 {
-    const char end_byte = key_format.nul ? '\0' : '\n';
     struct chunk c = {0};
     off_t began = lseek(STDIN_FILENO, 0, SEEK_CUR);
     while (read_chunk(source, &c)) {
-        counted_lines += count_byte(c.bytes, c.len, end_byte);
+        counted_lines += line_end() ? count_byte(c.bytes, c.len, end_byte())
+                                    : c.len / BINARY_WIDTH;
         if (*c.failure) fail("%s", c.failure);
     }
     free_chunk(&c);
@@ -177,8 +177,8 @@ static size_t close_ranks(struct job *job)
         if (i > first) {
             const char *from = c->lines[first].data;
             const seen_key *last = &c->lines[i - 1];
-            size_t len =
-                (size_t)((const char *)last->data + last->len + 1 - from);
+            size_t len = (size_t)((const char *)last->data + last->len +
+                                  line_end() - from);
             if (to != from) memmove(to, from, len);
             to += len;
         }
@@ -190,13 +190,12 @@ static size_t close_ranks(struct job *job)
 
 static void write_lines(const char *bytes, size_t len)
 {
-    if (!flow->line_buffered) {
+    if (!flow->line_buffered || !line_end()) {
         write_all(bytes, len);
         return;
     }
-    const int end_byte = key_format.nul ? '\0' : '\n';
     while (len > 0) {
-        const char *end = memchr(bytes, end_byte, len);
+        const char *end = memchr(bytes, end_byte(), len);
         size_t line = (size_t)(end + 1 - bytes);
         write_all(bytes, line);
         bytes += line;

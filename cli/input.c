@@ -5,7 +5,9 @@
 #include "memory.h"
 #include "output.h"
 
+#include <inttypes.h>
 #include <seen_users.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +31,10 @@ const struct option key_options[] = {
      "ignore the case of ASCII letters"},
     {0, "hex", NULL, OPTION_FLAG, &key_format.hex,
      "keys are written in hex; - alone is the empty key"},
-    {0, "u64", NULL, OPTION_FLAG, &key_format.u64,
-     "keys are decimal numbers: 8 bytes little-endian"},
+    {0, "u64", "binary", OPTION_FORM, &key_format.u64,
+     "keys are decimal numbers, hashed as 8 bytes little-endian;\n"
+     "=binary (filters only): the input is those bytes, with no\n"
+     "newlines"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -76,7 +80,32 @@ void keys_for_bitmap(void)
     if (key_format.hex) return;
     if (given)
         fail("keys of a bitmap are decimal numbers: leave out %s", given);
-    key_format.u64 = true;
+    if (!key_format.u64) key_format.u64 = DECIMAL;
+}
+
+size_t line_end(void)
+{
+    return key_format.u64 != BINARY;
+}
+
+char end_byte(void)
+{
+    return key_format.nul ? '\0' : '\n';
+}
+
+/* What else is said of lines says nothing of bytes. */
+static void check_binary(void)
+{
+    const char *given = key_format.fields ? "-f"
+                        : key_format.nul  ? "-0"
+                        : key_format.crlf ? "--crlf"
+                                          : NULL;
+    if (given)
+        fail("--u64=binary reads 8 bytes for each key, not lines: leave out %s",
+             given);
+    if (key_format.users || key_format.whole != WHOLE_LINES)
+        fail("--u64=binary is for filters; a store reads lines: use --u64 and "
+             "decimal numbers");
 }
 
 void check_key_format(void)
@@ -92,6 +121,7 @@ void check_key_format(void)
     if ((key_format.hex || key_format.u64) && key_format.fold)
         fail("--%s reads digits, whose case means nothing: leave out -i",
              key_format.hex ? "hex" : "u64");
+    if (key_format.u64 == BINARY) check_binary();
     if (key_format.crlf && key_format.nul)
         fail("-0: lines end in NUL: leave out --crlf");
     if (!*key_format.delim) fail("-t: expected at least one character");
@@ -140,7 +170,7 @@ const char *form_phrase(seen_key_form form)
  * line: a user, a CR. */
 static bool keys_are_text(void)
 {
-    return !key_format.hex && !key_format.u64 && !key_format.fold &&
+    return !key_format.hex && key_format.u64 != DECIMAL && !key_format.fold &&
            !key_format.fields && key_type == KEY_BYTES;
 }
 
@@ -399,14 +429,23 @@ static void add_line(struct chunk *c, const char *text, size_t len)
     c->lines[c->n++] = (seen_key){text, len};
 }
 
+static void split_numbers(struct chunk *c)
+{
+    for (size_t at = 0; at < c->len; at += BINARY_WIDTH)
+        add_line(c, c->bytes + at, BINARY_WIDTH);
+}
+
 void split_chunk(struct chunk *c)
 {
-    const int end_byte = key_format.nul ? '\0' : '\n';
     const char *from = c->bytes, *end = c->bytes + c->len;
     c->n = c->odd = c->cr = c->marked = 0;
     c->bad = NULL;
+    if (key_format.u64 == BINARY) {
+        split_numbers(c);
+        return;
+    }
     while (from < end) {
-        const char *stop = memchr(from, end_byte, (size_t)(end - from));
+        const char *stop = memchr(from, end_byte(), (size_t)(end - from));
         seen_key line = {from, (size_t)(stop - from)};
         if (!key_format.fields) count_strays(c, line, line);
         add_line(c, from, line.len);
@@ -425,14 +464,29 @@ const char *show_bytes(char *buf, size_t cap, seen_key bytes)
     return buf;
 }
 
+seen_key show_line(const struct chunk *c, size_t i, char buf[NUMBER_TEXT])
+{
+    if (key_format.u64 != BINARY) return c->lines[i];
+    const uint8_t *bytes = c->lines[i].data;
+    uint64_t value = 0;
+    for (size_t b = BINARY_WIDTH; b-- > 0;)
+        value = value << 8 | bytes[b];
+    int len = snprintf(buf, NUMBER_TEXT, "%" PRIu64, value);
+    return (seen_key){buf, (size_t)len};
+}
+
 const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT])
 {
-    return show_bytes(buf, BAD_LINE_TEXT, c->lines[c->n]);
+    char number[NUMBER_TEXT];
+    return show_bytes(buf, BAD_LINE_TEXT, show_line(c, c->n, number));
 }
 
 void chunk_of(struct chunk *c, char **arguments, size_t n)
 {
     char text[BAD_LINE_TEXT];
+    if (key_format.u64 == BINARY)
+        fail("--u64=binary: items that are arguments are decimal numbers: use "
+             "--u64");
     for (size_t i = 0; i < n; i++)
         add_line(c, arguments[i], strlen(arguments[i]));
     if (c->keys != c->lines) make_keys(c);

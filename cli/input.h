@@ -4,6 +4,8 @@
  *     source    ──►  chunk of whole lines  ──►  keys
  *     source.h       half a megabyte            bytes to hash
  *
+ * With --u64=binary a line is 8 bytes and has no end.
+ *
  * A chunk holds whole lines of one file. Reading is sequential and cheap;
  * splitting a chunk into lines and keys touches nothing but the chunk, so
  * threads can do it side by side.
@@ -27,11 +29,19 @@ enum whole {
     WHOLE_FILES
 };
 
+enum numbers {
+    NOT_NUMBERS,
+    DECIMAL, /* in lines */
+    BINARY   /* 8 bytes each, little-endian, and nothing between them */
+};
+
+#define BINARY_WIDTH 8
+
 struct key_format {
     bool nul;           /* -0: lines end in NUL */
     bool crlf;          /* --crlf: a CR before the newline is none of the key */
     bool hex;           /* --hex: decode; "-" is the empty key */
-    bool u64;           /* --u64: decimal, to 8 bytes little-endian */
+    int u64;            /* --u64: enum numbers, to 8 bytes little-endian */
     bool fold;          /* -i: ASCII letters to lower case */
     const char *fields; /* -f: list as given, or NULL */
     const char *delim;  /* -t */
@@ -54,6 +64,10 @@ extern const struct option key_options[];
             &key_format.type,                                                  \
             "what a dialect hashes of a key (default: its bytes)"              \
     }
+
+/* The bytes of the end of a line, 0 or 1, and which it is. */
+size_t line_end(void);
+char end_byte(void);
 
 /* The filter is of this dialect, which may have a byte order of its own. */
 void keys_for_dialect(const char *dialect);
@@ -94,6 +108,10 @@ struct chunk {
 /* Where line n of a chunk is no key: its bytes, for a message. */
 #define BAD_LINE_TEXT 48
 const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT]);
+
+/* A line as people read it, a number in decimal. */
+#define NUMBER_TEXT 24
+seen_key show_line(const struct chunk *c, size_t i, char buf[NUMBER_TEXT]);
 
 /* Bytes for a message: at most so many, and only what is harmless on a
  * terminal. */

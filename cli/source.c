@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct source {
     int fd;                /* -1: none open */
     struct stream *stream; /* its content */
     const char *file;
+    uint64_t handed_on;        /* bytes of its content */
     bool begins;               /* nothing of it has been handed on */
     size_t marks;              /* files that began with a mark of UTF-8, */
     const char *marked_file;   /* and the first of them */
@@ -93,6 +95,12 @@ static bool is_tar(const char *bytes, size_t len)
     "%s: is text in %s, expected lines of bytes or UTF-8: convert it first, "  \
     "iconv -f %s -t UTF-8"
 
+/* Otherwise keys may be any bytes. */
+static bool is_text(void)
+{
+    return !key_format.nul && key_format.u64 != BINARY;
+}
+
 /* Of a regular file, before anything has been done; what is compressed is found
  * out later. */
 static void must_be_bytes(const char *name, int fd)
@@ -100,7 +108,7 @@ static void must_be_bytes(const char *name, int fd)
     char first[512];
     bool more;
     ssize_t got = pread(fd, first, sizeof first, lseek(fd, 0, SEEK_CUR));
-    if (got <= 0 || key_format.nul) return;
+    if (got <= 0 || !is_text()) return;
     if (is_tar(first, (size_t)got)) fail(NOT_LINES, name);
     const struct mark *mark = find_mark(first, (size_t)got, &more);
     if (mark && mark->encoding)
@@ -173,7 +181,8 @@ static bool open_next(struct source *s, struct chunk *c)
     bool regular = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
     s->patient = !regular && !s->hasty;
     s->stream = stream_open(s->fd, &s->bytes);
-    s->begins = !key_format.nul; /* otherwise keys may be any bytes */
+    s->begins = is_text();
+    s->handed_on = 0;
 #ifdef F_SETPIPE_SZ
     fcntl(s->fd, F_SETPIPE_SZ,
           1 << 20); /* fewer switches; no harm if refused */
@@ -216,8 +225,7 @@ static void set_carry(struct source *s, const char *from, size_t len)
 /* Do two lines begin with the same user? b ends before `end`. */
 static bool same_user(const char *a, const char *b, const char *end)
 {
-    const char end_byte = key_format.nul ? '\0' : '\n';
-    while (b < end && *a == *b && *a != '\t' && *a != end_byte)
+    while (b < end && *a == *b && *a != '\t' && *a != end_byte())
         a++, b++;
     return b < end && *a == '\t' && *b == '\t';
 }
@@ -230,12 +238,11 @@ static bool same_user(const char *a, const char *b, const char *end)
 static size_t last_user(const struct chunk *c, size_t last, size_t known,
                         size_t end)
 {
-    const int end_byte = key_format.nul ? '\0' : '\n';
     const char *stop = c->bytes + end;
     for (const char *line = c->bytes + known; line < stop; line++) {
         if (!same_user(c->bytes + last, line, stop))
             last = (size_t)(line - c->bytes);
-        line = memchr(line, end_byte, (size_t)(stop - line));
+        line = memchr(line, end_byte(), (size_t)(stop - line));
     }
     return last;
 }
@@ -282,10 +289,31 @@ static bool begin_file(struct source *s, struct chunk *c)
     return true;
 }
 
+/* Behind the last line of the first c->len bytes, of which `known` have none. 0:
+ * there is none. */
+static size_t last_end(const struct chunk *c, size_t known)
+{
+    if (key_format.u64 == BINARY) return c->len - c->len % BINARY_WIDTH;
+    const char *last = memrchr(c->bytes + known, end_byte(), c->len - known);
+    return last ? (size_t)(last + 1 - c->bytes) : 0;
+}
+
+/* The last line of a file may lack its end; a number lacks bytes. */
+static void end_file(struct source *s, struct chunk *c)
+{
+    size_t rest = c->len - last_end(c, 0);
+    if (rest > 0 && line_end()) c->bytes[c->len++] = end_byte();
+    if (rest == 0 || line_end()) return;
+    c->len -= rest;
+    break_off(s, c,
+              "%s: ends with %zu byte%s at offset %" PRIu64 ": expected 8 "
+              "bytes for each number (--u64=binary)",
+              s->file, rest, rest == 1 ? "" : "s", s->handed_on + c->len);
+}
+
 /* From the open file; false if it has no more lines. */
 static bool read_file(struct source *s, struct chunk *c)
 {
-    const int end_byte = key_format.nul ? '\0' : '\n';
     size_t lines = 0; /* bytes up to the end of the last line */
     size_t whole = 0; /* bytes that do not belong to what comes */
     reserve(c, s->carry_len);
@@ -302,9 +330,8 @@ static bool read_file(struct source *s, struct chunk *c)
         }
         if (got == 0) {
             close_current(s);
-            if (c->len > 0 && c->bytes[c->len - 1] != end_byte)
-                c->bytes[c->len++] = (char)end_byte;
-            return c->len > 0;
+            end_file(s, c);
+            return c->len > 0 || s->broken;
         }
         size_t known = c->len; /* and no end of a line in it */
         c->len += (size_t)got;
@@ -315,9 +342,8 @@ static bool read_file(struct source *s, struct chunk *c)
                 continue;
             }
         }
-        const char *last = memrchr(c->bytes + known, end_byte, c->len - known);
-        if (last) {
-            size_t end = (size_t)(last + 1 - c->bytes);
+        size_t end = last_end(c, known);
+        if (end > 0) {
             if (key_format.whole == WHOLE_LINES) whole = end;
             if (key_format.whole == WHOLE_USERS)
                 whole = last_user(c, whole, lines, end);
@@ -329,6 +355,7 @@ static bool read_file(struct source *s, struct chunk *c)
     }
     set_carry(s, c->bytes + whole, c->len - whole);
     c->len = whole;
+    s->handed_on += whole;
     return true;
 }
 
