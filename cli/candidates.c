@@ -13,9 +13,9 @@ struct candidate_wish candidate_wish;
 
 const struct option candidate_options[] = {
     {'n', NULL, "COUNT", OPTION_COUNT, &candidate_wish.count,
-     "at most so many of a user"},
+     "at most COUNT items of a user"},
     {0, "also", "STORE", OPTION_TEXT, &candidate_wish.also,
-     "what is in this store has been shown, too"},
+     "items in this store count as shown, too"},
     {0, "json", NULL, OPTION_FLAG, &candidate_wish.json,
      "what was done, as JSON on stderr"},
     QUIET_ROW(&candidate_wish.quiet),

@@ -73,8 +73,9 @@ static void settle_items(char **inputs, size_t n)
     bool useful = regular && spec.bits && !spec.items && !(wish.rate > 0);
     if (!needed && !useful) return;
     if (!regular)
-        fail("how many keys will come? Only files can be counted first: add "
-             "-n ITEMS, or --kind scalable or --kind set, which grows");
+        fail("the number of keys is unknown, for only files can be counted "
+             "first: add -n ITEMS, or --kind scalable or --kind set, which "
+             "grow");
     uint64_t lines = count_lines(inputs, n);
     spec.items = lines ? lines : 1;
     if (useful) spec.fpp = 0; /* follows from the others */
@@ -156,7 +157,7 @@ static void make_filter(void)
     seen_status s = seen_new(&filter, &spec);
     if (s == SEEN_NOMEM) {
         char size[UNIT_TEXT];
-        fail("no memory for a filter of %s",
+        fail("not enough memory for a filter of %s",
              show_size(size, (double)plan.bytes));
     }
     if (s == SEEN_OK && spec.kind == SEEN_CUCKOO)
@@ -185,7 +186,7 @@ static size_t add_and_grow(struct job *job)
     while (bound <= largest)
         bound *= 2;
     if (seen_reserve(filter, bound) != SEEN_OK)
-        fail("no memory for a bitmap of this bound");
+        fail("not enough memory for a bitmap of this bound");
     return add_them(job);
 }
 
@@ -364,7 +365,7 @@ static int run(char **operands, size_t n)
     check_key_format();
     record_keys(&spec);
     if (opt.json) keep_warnings();
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    check_threads(opt.threads);
     spec.key = new_secret();
     if (spec.key) spec.flags = SEEN_KEYED;
 
@@ -403,21 +404,21 @@ const struct verb verb_build = {
     .summary = "make a filter of lines, into a file",
     .operands = "-o FILE [INPUT...]",
     .text =
-        "The filter is written beside FILE and renamed: there is the old one "
-        "or\n"
-        "the new one, whatever happens. A file that is there and is not a "
+        "The filter is written beside FILE and renamed, so that FILE is the "
+        "old\n"
+        "filter or the new one at any time. A file that exists and is not a "
         "filter\n"
-        "stays, unless --force says otherwise; so does one of a dialect "
-        "without "
-        "a\n"
-        "header, which cannot be recognised. Without -n the lines of regular "
-        "files\n"
-        "are counted first. Keys of a bitmap are decimal numbers, and without\n"
-        "--bits its bound is the largest of them plus one.\n"
+        "is replaced only with --force; so is one of a dialect without a "
+        "header,\n"
+        "which cannot be recognised. Without -n the lines of regular files "
+        "are\n"
+        "counted first. Keys of a bitmap are decimal numbers, and without "
+        "--bits\n"
+        "its bound is the largest of them plus one.\n"
         "\n"
         "--keyed makes a random secret and stores it in the file. With\n"
         "--secret-file it is kept apart, in FILE: 32 hex digits or 16 bytes,\n"
-        "made if the file is not there, and needed to open the filter.",
+        "created if missing, and required to open the filter.",
     .examples = examples,
     .options = groups,
     .run = run,

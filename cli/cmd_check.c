@@ -23,18 +23,18 @@ static struct {
 
 static const struct option options[] = {
     {'v', NULL, NULL, OPTION_FLAG, &opt.invert,
-     "print the lines that are never in instead"},
+     "print the lines that are not in the filter instead"},
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
      "print only how many lines would be printed"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "print nothing; the first line found ends it, but for\n"
-     "--json, which counts them all"},
+     "print nothing, and end at the first line found; with\n"
+     "--json, count them all"},
     {0, "verdict", NULL, OPTION_FLAG, &opt.verdict,
-     "print every line, behind maybe or never and a tab"},
+     "print every line after maybe or never and a tab"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
-     "write every line by itself, as soon as it is there"},
+     "write each line as soon as it is read"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "print an object for every line, and one of totals at the\n"
      "end (-c: the totals alone; -q: those on stderr)"},
@@ -234,7 +234,7 @@ static void print_objects(const struct job *job)
 
 static void check_options(void)
 {
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    check_threads(opt.threads);
     if (opt.verdict && opt.json)
         fail("--verdict and --json both print every line: give one");
     if (opt.verdict && (opt.count || opt.quiet))

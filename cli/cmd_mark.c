@@ -187,7 +187,7 @@ static int run(char **operands, size_t n)
 
 static const char *const examples[] = {
     "seen mark feed alice post-17 post-23",
-    "alice has been shown two posts; the store is made if it is not there",
+    "alice has been shown two posts; the store is created if missing",
     "seen mark feed --policy items=500,ttl=2d < shown.tsv",
     "events, one a line: a user, a tab, an item",
     "consume | seen mark feed --ack",
@@ -202,17 +202,17 @@ const struct verb verb_mark = {
     .name = "mark",
     .summary = "remember what users have been shown",
     .operands = "STORE [USER ITEM...]",
-    .text =
-        "Without USER, events come from stdin, one a line: a user, a tab, an "
-        "item.\n"
-        "STORE is a directory, made if it is not there, and what is done is on "
-        "disk;\n"
-        "or redis://..., and it is as safe as what the server acknowledges.\n"
-        "Marking an item again renews it: it is remembered for a whole ttl "
-        "from\n"
-        "then on. --policy also changes that of a store that is there; what "
-        "it\n"
-        "does not name stays. Key options hold for items.",
+    .text = "Without USER, events come from stdin, one a line: a user, a tab, "
+            "an item.\n"
+            "STORE is a directory, created if missing, and marks are on disk "
+            "when it\n"
+            "ends; or redis://..., where marks are as safe as what the server\n"
+            "acknowledges.\n"
+            "Marking an item again renews it: it is remembered for a whole ttl "
+            "from\n"
+            "then on. --policy also changes the policy of an existing store; "
+            "what it\n"
+            "does not name stays. Key options apply to items.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -129,7 +129,7 @@ static const char *find_module(void)
     if (!found) found = realpath(SEEN_MODULE_PATH, NULL);
     if (!found)
         fail("seen.so is neither beside this program nor at %s: name it with "
-             "--module, or make one (cmake -S . -B build && cmake --build "
+             "--module, or build it (cmake -S . -B build && cmake --build "
              "build)",
              SEEN_MODULE_PATH);
     return found;
@@ -154,8 +154,8 @@ static void check_ports(void)
              opt.port, last + 1 - node_count);
     for (size_t i = 0; i < node_count; i++)
         if (!try_port(nodes[i].port, false))
-            fail("%s port %u is in use, or not ours to take: choose another "
-                 "with --port",
+            fail("%s port %u is in use or not permitted: choose another with "
+                 "--port",
                  host.text, nodes[i].port);
 }
 
@@ -213,8 +213,8 @@ static void note_policy(const char *wanted)
     for (size_t i = 0; opt.policy && i < node_count && !stopping; i++) {
         ask_policy(&nodes[i], text, sizeof text);
         if (!*text || strcmp(text, wanted) == 0) continue;
-        note("--policy does not count yet: SEEN.POLICY has set the default, "
-             "to %s; `SEEN.POLICY default RESET` takes that back",
+        note("--policy has no effect yet: SEEN.POLICY has set the default to "
+             "%s; `SEEN.POLICY default RESET` undoes that",
              text);
         return;
     }
@@ -286,7 +286,7 @@ static void find_secret(bool again)
     char *own = text_of("%s/secret", opt.dir);
     bool there = access(own, F_OK) == 0;
     if (again && !there && !given)
-        fail("%s: the secret of its users is not there: name it with "
+        fail("%s: the secret of its users is missing: name it with "
              "--secret-file",
              opt.dir);
     if (given) {
@@ -362,7 +362,7 @@ static int run(char **operands, size_t n)
     watch();
     bool died = !stopping;
     stop_all();
-    if (died) fail("nothing runs any more: the logs in %s say why", opt.dir);
+    if (died) fail("all servers have ended: the logs in %s say why", opt.dir);
     return EXIT_DONE;
 }
 

@@ -46,19 +46,19 @@ static const struct option options[] = {
     {'M', NULL, "MEMORY", OPTION_SIZE, &wish.memory,
      "use at most this much memory for the filter: 64MiB"},
     {0, "state", "FILE", OPTION_TEXT, &opt.state,
-     "remember in this file, and go on with it next time"},
+     "remember in this file, and continue with it next time"},
     {'d', NULL, NULL, OPTION_FLAG, &opt.repeats,
-     "print the repeats instead, each time they come"},
+     "print the repeats instead, each time they occur"},
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
-     "print only how many lines would be printed; --state stays as it is"},
+     "print only how many lines would be printed; do not change --state"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
-     "write every line by itself, as soon as it is there"},
+     "write each line as soon as it is read"},
     {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
      "hash with a random secret: for input that an attacker may choose"},
     {0, "stats", NULL, OPTION_FLAG, &opt.stats,
-     "say at the end what was done, on stderr"},
+     "report at the end what was done, on stderr"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "the same as JSON (with -c: on stdout, as the result)"},
     QUIET_ROW(&opt.quiet),
@@ -149,7 +149,7 @@ static void make_filter(struct run *r, seen_spec spec)
     seen_status status = seen_new(&r->filter, &spec);
     if (status == SEEN_NOMEM) {
         char size[UNIT_TEXT];
-        fail("no memory for a filter of %s",
+        fail("not enough memory for a filter of %s",
              show_size(size, (double)r->plan.bytes));
     }
     if (status != SEEN_OK) fail("filter: %s", seen_strerror(status));
@@ -161,7 +161,8 @@ static void copy_state(struct run *r)
     read_target(&r->state);
     seen_status status = seen_copy(&r->filter, r->state.filter, NULL);
     if (status == SEEN_NOMEM)
-        fail("%s: no memory for a copy, in which -c counts", opt.state);
+        fail("%s: not enough memory for the copy that -c counts with",
+             opt.state);
     if (status != SEEN_OK) fail("%s: %s", opt.state, seen_strerror(status));
 }
 
@@ -170,7 +171,8 @@ static void continue_state(struct run *r, const seen_spec *spec)
 {
     const seen_facts *file = &r->state.facts;
     if (file->plan.kind == SEEN_FOREIGN)
-        fail("%s: is a filter of another system, which cannot be a state",
+        fail("%s: is a filter of another system, which cannot be a state: "
+             "choose another file",
              opt.state);
     if (seen_kind_built(file->plan.kind))
         fail("%s: is of kind %s, which takes no new keys", opt.state,
@@ -212,9 +214,10 @@ static void open_filter(struct run *r)
     bool exists = opt.state && find_target(&r->state, opt.state);
     must_be_file(&r->state);
     if (wish.secret_file && !opt.state)
-        fail("--secret-file goes with --state, which keeps what it is for");
+        fail("--secret-file requires --state FILE, which it is the secret of");
     if (wait_given() && !opt.state)
-        fail("--wait goes with --state, which another program may have");
+        fail("--wait requires --state FILE, which another program may be "
+             "changing");
     check_key_format();
     if (opt.json) keep_warnings();
     record_keys(&spec);
@@ -428,7 +431,7 @@ static void run_lines(struct run *r)
 static int run(char **operands, size_t n)
 {
     struct run r = {0};
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    check_threads(opt.threads);
     if (opt.state) must_not_be_stream(opt.state);
     if (opt.state) output_is_no_input(opt.state, operands, n);
     open_flow(operands, n, opt.line_buffered, opt.quiet);
@@ -470,22 +473,23 @@ const struct verb verb_uniq = {
     .name = "uniq",
     .summary = "copy lines, drop those seen before",
     .operands = "[INPUT...]",
-    .text = "Prints each line the first time it comes; the order stays. "
-            "Without -p,\n"
-            "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
-            "20 bytes\n"
-            "each, no wrong drop to be expected below a billion lines). With "
-            "them it\n"
-            "uses a Bloom filter: less memory, and a known small number of "
-            "lines lost,\n"
-            "which it tells you beforehand. With -p alone the filter grows and "
-            "keeps\n"
-            "the rate however many lines come; -n makes it smaller and "
-            "faster. With\n"
-            "--state FILE it goes on where the last run ended: what was "
-            "printed once is\n"
-            "not printed again. -c leaves FILE as it is; -d remembers what it "
-            "reads.\n"
+    .text = "Prints each line the first time it occurs, and keeps the order. "
+            "Without\n"
+            "-p, -n or -M it remembers a 64-bit fingerprint of every line: 10 "
+            "to 20\n"
+            "bytes each, and below a billion lines no line is expected to be "
+            "dropped\n"
+            "wrongly. With them it uses a Bloom filter: less memory, and a "
+            "known small\n"
+            "number of lines lost, which it prints beforehand. With -p alone "
+            "the filter\n"
+            "grows and keeps the rate for any number of lines; -n makes it "
+            "smaller and\n"
+            "faster. With --state FILE it continues where the last run ended: "
+            "what was\n"
+            "printed once is not printed again. -c does not change FILE; -d "
+            "remembers\n"
+            "what it reads.\n"
             "Inputs may be compressed with gzip, zstd, xz or bzip2.",
     .examples = examples,
     .options = groups,

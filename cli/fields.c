@@ -76,7 +76,7 @@ void parse_fields(const char *list)
             fail("-f %s: expected fields counted from 1, such as 2 or 1,3-4",
                  list);
         if (range_count == MAX_RANGES)
-            fail("-f %s: more than %d ranges", list, MAX_RANGES);
+            fail("-f %s: expected at most %d ranges", list, MAX_RANGES);
         ranges[range_count++] = r;
         if (!*c) break;
         c++;

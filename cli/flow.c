@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_THREADS 256
+
 /* A program has one flow. The status line reads these two at any time. */
 static struct source *_Atomic source;
 static const struct flow *_Atomic flow;
@@ -392,6 +394,13 @@ static void *help(void *nothing)
 {
     work(false);
     return nothing;
+}
+
+void check_threads(uint64_t threads)
+{
+    if (threads > MOST_THREADS)
+        fail("-j %llu: expected at most %d threads",
+             (unsigned long long)threads, MOST_THREADS);
 }
 
 static void run_threads(size_t n)

@@ -75,6 +75,9 @@ struct flow {
  * takes time. */
 void open_flow(char **inputs, size_t n, bool hasty, bool quiet);
 
+/* The end of the program if these are too many. */
+void check_threads(uint64_t threads);
+
 /* All lines through it. Returns when everything is done and closed; an error
  * ends the program. */
 void run_flow(const struct flow *flow);

@@ -20,7 +20,7 @@ const struct option key_options[] = {
     {'0', NULL, NULL, OPTION_FLAG, &key_format.nul,
      "lines end in NUL, not in newline"},
     {0, "crlf", NULL, OPTION_FLAG, &key_format.crlf,
-     "lines may end in CR LF: the CR is no part of the key"},
+     "lines may end in CR LF: the CR is not part of the key"},
     {'f', NULL, "FIELDS", OPTION_TEXT, &key_format.fields,
      "the key is these fields of the line, as cut prints them: 2,\n"
      "or 1,3-4 with DELIM between them; a line without DELIM is\n"

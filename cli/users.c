@@ -32,19 +32,19 @@ static struct {
 
 const struct option time_options[] = {
     {0, "at", "MS", OPTION_COUNT, &opt.at,
-     "as if it were this time: milliseconds since 1970"},
+     "use this time instead of the clock: milliseconds since 1970"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
 const struct option tail_options[] = {
     {0, "tail", NULL, OPTION_FLAG, &opt.tail,
-     "read what a writer has not checkpointed yet, too"},
+     "also read what a writer has not checkpointed yet"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
 const struct option server_policy_options[] = {
     {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
-     "on a server: instead of the user's policy, this once"},
+     "on a server: the policy for this command, instead of the user's"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -56,9 +56,9 @@ const struct option policy_options[] = {
      "batch (default): on disk before it is acknowledged;\n"
      "none: a loss of power may take the last minute"},
     {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
-     "make no store: one that is not there is an error"},
+     "do not create a store: a missing one is an error"},
     {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
-     "the secret of a new store; made if it is not there"},
+     "the secret of a new store; created if missing"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -122,7 +122,7 @@ static void parse_field(const char *text, seen_policy *p)
         fail("--policy %s: expected %s", text, fields);
     }
     if (expected) fail("--policy %s: expected %s", text, expected);
-    if (twice) fail("--policy: %.*s is there twice", (int)len, text);
+    if (twice) fail("--policy: %.*s is given twice", (int)len, text);
 }
 
 static seen_policy parse_policy(const char *text)
@@ -181,12 +181,12 @@ static void fit_server(const char *name)
 {
     if (!is_server(name)) return;
     if (opt.at)
-        fail("%s: there the server's clock counts: leave out --at", name);
+        fail("%s: the server's clock applies there: leave out --at", name);
     if (opt.sync)
-        fail("%s: there the server's appendfsync counts: leave out --sync",
+        fail("%s: the server's appendfsync applies there: leave out --sync",
              name);
     if (wait_given())
-        fail("%s: there the URL's patience= counts: leave out --wait", name);
+        fail("%s: the URL's patience= applies there: leave out --wait", name);
 }
 
 void check_tail(const char *store, const char *also)
@@ -404,7 +404,7 @@ void write_users(struct users *u, const char *name, bool create)
     fit_server(name);
     not_a_filter(name);
     if (opt.no_create && is_server(name))
-        fail("%s: a server makes nothing but users: leave out --no-create",
+        fail("%s: a server has no store to create: leave out --no-create",
              name);
     if (opt.policy) wanted = parse_policy(opt.policy);
     if (opt.policy || wish.secret_file) there = policy_there(name, &u->was);
@@ -449,9 +449,9 @@ void note_opening(const struct users *u)
              u->outcome.torn_bytes ? " of it never finished" : "");
     if (seen_users_stats_of(u->store, &stats) != SEEN_OK) return;
     if (stats.clock_leaps)
-        note("%s: this machine's clock is %s ahead of the last change: it was "
-             "set, or the store was not used; old users stay until it has "
-             "been so for a day, or seen sweep --force",
+        note("%s: this machine's clock is %s ahead of the last change: the "
+             "clock was set, or the store was not used; expired users stay for "
+             "a day more, unless seen sweep --force removes them",
              u->name, show_age(a, stats.clock_ahead));
     if (!u->changed) return;
     note("%s: policy changed to %s; it was %s", u->name,
