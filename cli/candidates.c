@@ -15,9 +15,9 @@ struct candidate_wish candidate_wish;
 
 const struct option candidate_options[] = {
     {'n', NULL, "COUNT", OPTION_COUNT, &candidate_wish.count,
-     "at most so many of a user"},
+     "at most COUNT items of a user"},
     {0, "also", "STORE", OPTION_TEXT, &candidate_wish.also,
-     "what is in this store has been shown, too"},
+     "items in this store count as shown, too"},
     {0, "json", NULL, OPTION_FLAG, &candidate_wish.json,
      "what was done, as JSON on stderr"},
     QUIET_ROW(&candidate_wish.quiet),
@@ -25,6 +25,7 @@ const struct option candidate_options[] = {
 };
 
 static struct users users, also;
+static struct tally tally;
 static struct requests requests;
 static const seen_key *user; /* of all candidates; NULL: lines name theirs */
 static const struct chooser *chooser;
@@ -136,11 +137,11 @@ static size_t ask(struct job *job)
 
 /* ---- Run ---------------------------------------------------------------- */
 
-static void close_stores(void)
+static void close_stores(void *of)
 {
     if (also.store) close_users(&also);
-    if (!chooser->reads) count_evicted(&users);
-    close_users(&users);
+    if (!chooser->reads) count_evicted(of);
+    close_users(of);
     seen_free(met);
     met = NULL;
 }
@@ -212,7 +213,9 @@ int run_candidates(char **operands, size_t n, const struct chooser *by)
     by->open(&users, store);
     chooser = by;
     run_flow(
-        &(struct flow){.ask = ask,
+        &(struct flow){.of = &users,
+                       .tally = &tally,
+                       .ask = ask,
                        .close = close_stores,
                        .found = by->found,
                        .tell = !candidate_wish.quiet && !candidate_wish.json,

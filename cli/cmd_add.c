@@ -29,9 +29,9 @@ static const struct option options[] = {
      "print after each batch how many keys are safe: on disk, or\n"
      "acknowledged by the server"},
     {0, "ttl", "TIME", OPTION_TIME, &opt.ttl,
-     "on a server: all of it leaves after this time"},
+     "on a server: the whole filter expires after this time"},
     {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
-     "make no filter: one that is not there is an error"},
+     "do not create a filter: a missing one is an error"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
     QUIET_ROW(&opt.quiet),
@@ -42,6 +42,7 @@ static const struct option options[] = {
 #define DEFAULT_BATCH 65536
 
 static struct target target;
+static struct tally tally;
 
 /* One batch. Cuckoo filters count: a key that looks like one that is there must
  * go in all the same, or it would go when that one is removed. */
@@ -70,18 +71,19 @@ static size_t add(struct job *job)
             blame_target(&target, s, c);
             break;
         }
-        if (opt.ack) acknowledge(done);
+        if (opt.ack) acknowledge(tally.lines + done);
     }
     return done;
 }
 
 /* Of files: what a server's filter holds is not known here. */
-static void say_rate(char *buf, size_t cap)
+static void say_rate(const void *of, char *buf, size_t cap)
 {
-    const seen_facts *f = &target.facts;
+    const struct target *t = of;
+    const seen_facts *f = &t->facts;
     char rate[UNIT_TEXT];
     uint64_t items = f->items + tally.lines - tally.found;
-    if (target.filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
+    if (t->filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
         snprintf(buf, cap, ", rate %s so far",
                  show_rate(rate, seen_plan_fpp(&f->plan, items)));
 }
@@ -89,14 +91,15 @@ static void say_rate(char *buf, size_t cap)
 static seen_info after;
 
 /* Looking reads every bit: only for who wants to know. */
-static void close_file(void)
+static void close_file(void *of)
 {
-    if (opt.ttl && !target.failed && !expire_remote(&target, opt.ttl))
-        note("%s: is not there, so nothing leaves", target.name);
-    bool window = target.facts.plan.kind == SEEN_WINDOW;
-    if (target.filter && (!opt.quiet || opt.json || window))
-        seen_info_of(target.filter, &after);
-    close_target(&target);
+    struct target *t = of;
+    if (opt.ttl && !t->failed && !expire_remote(t, opt.ttl))
+        note("%s: not found, so --ttl has no effect", t->name);
+    bool window = t->facts.plan.kind == SEEN_WINDOW;
+    if (t->filter && (!opt.quiet || opt.json || window))
+        seen_info_of(t->filter, &after);
+    close_target(t);
 }
 
 /* ---- Which file --------------------------------------------------------- */
@@ -106,12 +109,11 @@ static void open_file(const char *name)
     bool exists = find_target(&target, name);
     seen_spec spec = wished_spec();
     if (opt.ttl && !target.on_server)
-        fail("--ttl: is for filters on servers; files keep the time with "
-             "--window");
+        fail("--ttl is for filters on servers; for a file, use --window");
     if (target.on_server && !only_size_wished())
         fail("%s: filters on servers take -n and -p alone", name);
     if (target.on_server && exists && wish_given() && !opt.quiet && !opt.json)
-        note("%s: is there already, and stays as it was made", name);
+        note("%s: exists already, and keeps its parameters", name);
     if (!exists && opt.no_create)
         fail("%s: no such %s, and --no-create says to make none", name,
              target.on_server ? "filter there" : "file");
@@ -136,7 +138,7 @@ static void open_file(const char *name)
         exists ? target.facts.plan.kind == SEEN_FOREIGN : spec.dialect != NULL;
     if (foreign && opt.ack)
         fail("--ack: a filter of another system is written as a whole, at the "
-             "end");
+             "end: leave out --ack");
     if (exists && !foreign && !target.on_server)
         must_agree(name, &target.facts, &spec);
     write_target(&target, SEEN_DURABLE, exists ? NULL : &spec);
@@ -195,7 +197,9 @@ static int run(char **operands, size_t n)
     if (!opt.batch) opt.batch = DEFAULT_BATCH;
     open_flow(operands + 1, n - 1, false, opt.quiet);
     open_file(name);
-    run_flow(&(struct flow){.ask = add,
+    run_flow(&(struct flow){.of = &target,
+                            .tally = &tally,
+                            .ask = add,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "known",
@@ -214,11 +218,11 @@ static int run(char **operands, size_t n)
 
 static const char *const examples[] = {
     "seen add urls.seen -n 10M -p 0.1% < urls.txt",
-    "remember lines in a file, made for ten million if it is not there",
+    "remember lines in a file, made for ten million if it is missing",
     "producer | seen add --batch 1000 --ack urls.seen",
     "learn how many keys would survive a loss of power",
     "seen add urls.seen new-*.txt",
-    "more keys for a filter that is there",
+    "more keys for an existing filter",
     NULL,
 };
 
@@ -229,20 +233,19 @@ const struct verb verb_add = {
     .name = "add",
     .summary = "add lines to a filter file, durably",
     .operands = "TARGET [INPUT...]",
-    .text = "When it is done, the keys are on disk. If it does not get that "
-            "far, those\n"
-            "of finished batches are in the file and its journal, and whoever "
-            "opens\n"
-            "it next finds them. One writer at a time; readers do not wait. A "
-            "file\n"
-            "that does not exist is made from -n and -p; one that does must "
-            "agree\n"
-            "with them. A filter of another system (--dialect, or by its "
-            "bytes) is\n"
-            "written as a whole when all keys are in. On a server (a URL) keys "
-            "are as "
-            "safe\n"
-            "as what it acknowledges.",
+    .text = "When it ends, the keys are on disk. If it is interrupted, the "
+            "keys of\n"
+            "finished batches are in the file and its journal, and the next "
+            "program\n"
+            "that opens the file finds them. There is one writer at a time; "
+            "readers do\n"
+            "not wait. A file that does not exist is made from -n and -p; one "
+            "that does\n"
+            "must agree with them. A filter of another system (--dialect, or "
+            "recognised\n"
+            "by its bytes) is written as a whole when all keys are in. On a "
+            "server (a\n"
+            "URL) keys are as safe as what it acknowledges.",
     .examples = examples,
     .options = groups,
     .run = run,

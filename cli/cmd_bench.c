@@ -242,7 +242,9 @@ static int run(char **operands, size_t n)
     if (!(opt.rate > 0)) opt.rate = 0.01;
     if (!opt.key_bytes) opt.key_bytes = 16;
     if (opt.key_bytes < LEAST_KEY_BYTES || opt.key_bytes > MOST_KEY_BYTES)
-        fail("--key-bytes: expected %d to %d", LEAST_KEY_BYTES, MOST_KEY_BYTES);
+        fail("--key-bytes %llu: expected %d to %d",
+             (unsigned long long)opt.key_bytes, LEAST_KEY_BYTES,
+             MOST_KEY_BYTES);
     if (opt.kind == SEEN_BITMAP)
         fail("--kind bitmap: takes numbers below a bound, not keys; its speed "
              "is that of random reads, which every row shows");

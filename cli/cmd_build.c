@@ -73,8 +73,9 @@ static void settle_items(char **inputs, size_t n)
     bool useful = regular && spec.bits && !spec.items && !(wish.rate > 0);
     if (!needed && !useful) return;
     if (!regular)
-        fail("how many keys will come? Only files can be counted first: add "
-             "-n ITEMS, or --kind scalable or --kind set, which grows");
+        fail("the number of keys is unknown, for only files can be counted "
+             "first: add -n ITEMS, or --kind scalable or --kind set, which "
+             "grow");
     uint64_t lines = count_lines(inputs, n);
     spec.items = lines ? lines : 1;
     if (useful) spec.fpp = 0; /* follows from the others */
@@ -139,14 +140,15 @@ static size_t add_keys(struct job *job)
 }
 
 static seen_plan plan;
+static struct tally tally;
 
-static void say_rate(char *buf, size_t cap)
+static void say_rate(const void *of, char *buf, size_t cap)
 {
+    const seen_plan *p = of;
     char rate[UNIT_TEXT];
-    if (plan.fpp > 0)
-        snprintf(
-            buf, cap, ", rate %s so far",
-            show_rate(rate, seen_plan_fpp(&plan, tally.lines - tally.found)));
+    if (p->fpp > 0)
+        snprintf(buf, cap, ", rate %s so far",
+                 show_rate(rate, seen_plan_fpp(p, tally.lines - tally.found)));
 }
 
 static void make_filter(void)
@@ -155,7 +157,7 @@ static void make_filter(void)
     seen_status s = seen_new(&filter, &spec);
     if (s == SEEN_NOMEM) {
         char size[UNIT_TEXT];
-        fail("no memory for a filter of %s",
+        fail("not enough memory for a filter of %s",
              show_size(size, (double)plan.bytes));
     }
     if (s == SEEN_OK && spec.kind == SEEN_CUCKOO)
@@ -184,7 +186,7 @@ static size_t add_and_grow(struct job *job)
     while (bound <= largest)
         bound *= 2;
     if (seen_reserve(filter, bound) != SEEN_OK)
-        fail("no memory for a bitmap of this bound");
+        fail("not enough memory for a bitmap of this bound");
     return add_them(job);
 }
 
@@ -274,7 +276,9 @@ static void build(void)
     else
         make_filter();
     bool foreign = spec.dialect != NULL;
-    run_flow(&(struct flow){.prepare = at_once || foreign ? NULL : hash_them,
+    run_flow(&(struct flow){.of = &plan,
+                            .tally = &tally,
+                            .prepare = at_once || foreign ? NULL : hash_them,
                             .tell = !opt.quiet && !opt.json,
                             .ask = at_once   ? gather
                                    : foreign ? add_keys
@@ -361,7 +365,7 @@ static int run(char **operands, size_t n)
     check_key_format();
     record_keys(&spec);
     if (opt.json) keep_warnings();
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    check_threads(opt.threads);
     spec.key = new_secret();
     if (spec.key) spec.flags = SEEN_KEYED;
 
@@ -400,21 +404,21 @@ const struct verb verb_build = {
     .summary = "make a filter of lines, into a file",
     .operands = "-o FILE [INPUT...]",
     .text =
-        "The filter is written beside FILE and renamed: there is the old one "
-        "or\n"
-        "the new one, whatever happens. A file that is there and is not a "
+        "The filter is written beside FILE and renamed, so that FILE is the "
+        "old\n"
+        "filter or the new one at any time. A file that exists and is not a "
         "filter\n"
-        "stays, unless --force says otherwise; so does one of a dialect "
-        "without "
-        "a\n"
-        "header, which cannot be recognised. Without -n the lines of regular "
-        "files\n"
-        "are counted first. Keys of a bitmap are decimal numbers, and without\n"
-        "--bits its bound is the largest of them plus one.\n"
+        "is replaced only with --force; so is one of a dialect without a "
+        "header,\n"
+        "which cannot be recognised. Without -n the lines of regular files "
+        "are\n"
+        "counted first. Keys of a bitmap are decimal numbers, and without "
+        "--bits\n"
+        "its bound is the largest of them plus one.\n"
         "\n"
         "--keyed makes a random secret and stores it in the file. With\n"
         "--secret-file it is kept apart, in FILE: 32 hex digits or 16 bytes,\n"
-        "made if the file is not there, and needed to open the filter.",
+        "created if missing, and required to open the filter.",
     .examples = examples,
     .options = groups,
     .run = run,

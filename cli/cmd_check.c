@@ -23,18 +23,18 @@ static struct {
 
 static const struct option options[] = {
     {'v', NULL, NULL, OPTION_FLAG, &opt.invert,
-     "print the lines that are never in instead"},
+     "print the lines that are not in the filter instead"},
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
      "print only how many lines would be printed"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet,
-     "print nothing; the first line found ends it, but for\n"
-     "--json, which counts them all"},
+     "print nothing, and end at the first line found; with\n"
+     "--json, count them all"},
     {0, "verdict", NULL, OPTION_FLAG, &opt.verdict,
-     "print every line, behind maybe or never and a tab"},
+     "print every line after maybe or never and a tab"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
-     "write every line by itself, as soon as it is there"},
+     "write each line as soon as it is read"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "print an object for every line, and one of totals at the\n"
      "end (-c: the totals alone; -q: those on stderr)"},
@@ -42,6 +42,7 @@ static const struct option options[] = {
 };
 
 static struct target target;
+static struct tally tally;
 
 static void ask_all(struct job *job)
 {
@@ -118,15 +119,32 @@ static const char *verdict_of(const struct job *job, size_t i)
     return job->answers[i] ? "maybe" : "never";
 }
 
+static void put_line(const struct job *job, size_t i)
+{
+    const char end = end_byte();
+    char number[NUMBER_TEXT];
+    seen_key line = show_line(&job->chunk, i, number);
+    put(line.data, line.len);
+    put(&end, 1);
+}
+
+/* Lines as people read them, where that is not how they were read. */
+static void print_shown(const struct job *job)
+{
+    for (size_t i = 0; i < job->chunk.n; i++) {
+        if (job->answers[i] == opt.invert) continue;
+        put_line(job, i);
+        if (opt.line_buffered) flush();
+    }
+    flush();
+}
+
 static void print_verdicts(const struct job *job)
 {
-    const char end = key_format.nul ? '\0' : '\n';
     for (size_t i = 0; i < job->chunk.n; i++) {
-        const seen_key *line = &job->chunk.lines[i];
         put_text(verdict_of(job, i));
         put_text("\t");
-        put(line->data, line->len);
-        put(&end, 1);
+        put_line(job, i);
         if (opt.line_buffered) flush();
     }
     flush();
@@ -194,8 +212,10 @@ static void put_hex(const unsigned char *c, size_t len)
 static void print_objects(const struct job *job)
 {
     for (size_t i = 0; i < job->chunk.n; i++) {
-        const unsigned char *line = job->chunk.lines[i].data;
-        size_t len = job->chunk.lines[i].len;
+        char number[NUMBER_TEXT];
+        seen_key shown = show_line(&job->chunk, i, number);
+        const unsigned char *line = shown.data;
+        size_t len = shown.len;
         bool text = is_utf8(line, len);
         put_text(text ? "{\"line\": \"" : "{\"line_hex\": \"");
         if (text)
@@ -214,7 +234,7 @@ static void print_objects(const struct job *job)
 
 static void check_options(void)
 {
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    check_threads(opt.threads);
     if (opt.verdict && opt.json)
         fail("--verdict and --json both print every line: give one");
     if (opt.verdict && (opt.count || opt.quiet))
@@ -239,6 +259,14 @@ static void report_json(FILE *to)
     json_close(&j, '}');
 }
 
+/* NULL: the lines as they were read, or none. */
+static void (*printer(void))(const struct job *job)
+{
+    if (prints_all()) return opt.verdict ? print_verdicts : print_objects;
+    bool silent = opt.count || opt.quiet;
+    return key_format.u64 == BINARY && !silent ? print_shown : NULL;
+}
+
 static int run(char **operands, size_t n)
 {
     const char *name = target_operand(operands, n);
@@ -249,12 +277,11 @@ static int run(char **operands, size_t n)
     if (opt.json) keep_warnings();
     compare_keys(&target);
     read_target(&target);
-    run_flow(&(struct flow){.prepare = ask_all,
+    run_flow(&(struct flow){.tally = &tally,
+                            .prepare = ask_all,
                             .tell = !opt.quiet && !opt.json,
                             .ask = answer,
-                            .print = !prints_all() ? NULL
-                                     : opt.verdict ? print_verdicts
-                                                   : print_objects,
+                            .print = printer(),
                             .found = "maybe in",
                             .silent = opt.count || opt.quiet,
                             .wanted = !opt.invert,

@@ -95,14 +95,13 @@ const struct verb verb_dialects = {
     .name = "dialects",
     .summary = "other systems' filters that can be opened",
     .operands = "",
-    .text = "Each can be asked, built from keys and written, byte for byte as "
-            "the\n"
-            "system itself does it. `sniff`: the bytes say what they are, and\n"
-            "--dialect can be left out. `needs`: what they do not say, and "
-            "check,\n"
-            "add, info, merge and convert have to be told. dcso-gzip is dcso "
-            "packed with\n"
-            "gzip, which is recognised.",
+    .text =
+        "Each can be asked, built from keys and written, byte for byte as the\n"
+        "system itself does it. `sniff`: the bytes say what they are, and\n"
+        "--dialect can be left out. `needs`: what they do not say, and check,\n"
+        "add, info, merge and convert must be told. dcso-gzip is dcso packed "
+        "with\n"
+        "gzip, which is recognised.",
     .examples = examples,
     .options = groups,
     .run = run,

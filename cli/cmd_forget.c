@@ -112,7 +112,9 @@ static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
     if (is_remote(store) && !is_store(store)) return forget_filter(operands, n);
-    if (n < 2) fail("USER is missing: whom, or what of whom, shall it forget?");
+    if (n < 2)
+        fail("USER is missing: expected the user to forget, or a user and "
+             "items");
     seen_key user = user_operand(operands[1]);
     check_policy(store);
     struct chunk items = {0};
@@ -152,11 +154,11 @@ const struct verb verb_forget = {
     .name = "forget",
     .summary = "forget a user, or items of one, or a filter on a server",
     .operands = "STORE USER [ITEM...] | URL",
-    .text = "Without ITEM, all about the user is removed: also the way to get "
-            "rid of\n"
-            "a damaged record. An item that looks the same to the record goes "
-            "with the\n"
-            "one that is named, which happens as rarely as the policy's rate.",
+    .text = "Without ITEM, everything about the user is removed, also a "
+            "damaged record.\n"
+            "With ITEM, an item that looks the same to the record is "
+            "forgotten, too;\n"
+            "that is as rare as the policy's rate.",
     .examples = examples,
     .options = groups,
     .run = run,

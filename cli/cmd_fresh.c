@@ -46,20 +46,19 @@ const struct verb verb_fresh = {
     .name = "fresh",
     .summary = "print the candidates that a user has not been shown",
     .operands = "STORE [USER [INPUT]]",
-    .text =
-        "A line that was marked for the user is never printed; one that was "
-        "not is\n"
-        "withheld as rarely as the store's policy says (0.1%). A line that "
-        "comes\n"
-        "twice is printed once. Without USER, lines on stdin are a user, a tab "
-        "and\n"
-        "a candidate, those of a user together; they come out the same way. "
-        "Changes\n"
-        "nothing. While another program changes the store, sees what it held "
-        "at "
-        "its\n"
-        "last checkpoint, at most a minute ago; with --tail, all that was "
-        "acknowledged.",
+    .text = "A line that was marked for the user is never printed; one that "
+            "was not is\n"
+            "withheld as rarely as the store's policy says (0.1%). A line that "
+            "comes\n"
+            "twice is printed once. Without USER, lines on stdin are a user, a "
+            "tab and\n"
+            "a candidate, those of a user together; they come out the same "
+            "way. fresh\n"
+            "changes nothing. While another program changes the store, fresh "
+            "sees what\n"
+            "it held at its last checkpoint, at most a minute ago; with "
+            "--tail, all that\n"
+            "was acknowledged.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -23,7 +23,7 @@ static int run(char **operands, size_t n)
     const struct verb *verb = n ? verb_named(operands[0]) : NULL;
     if (n && !verb) no_such_verb(operands[0]);
     if (opt.shell && (n || opt.man))
-        fail("--completions is about all verbs: expected nothing beside it");
+        fail("--completions covers all verbs: leave out VERB and --man");
     if (opt.shell && !print_completions(opt.shell))
         fail("--completions %s: expected bash, zsh or fish", opt.shell);
     if (opt.man)

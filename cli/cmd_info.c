@@ -373,12 +373,11 @@ static void check_options(char **operands, size_t n)
         stores++;
         check_tail(operands[i], NULL);
         if (!opt.user && policy_given())
-            fail("--policy goes with --user: all users are shown as they were "
-                 "marked");
+            fail("--policy requires --user: without it, users are shown as "
+                 "they were marked");
     }
     if (stores == n && (wish_given() || wish.secret_file || key_format.type))
-        fail("%s: is a store: only options for stores tell something about it",
-             operands[0]);
+        fail("%s: is a store: leave out the options of filters", operands[0]);
 }
 
 static int run(char **operands, size_t n)
@@ -445,20 +444,19 @@ static const struct option *const groups[] = {
 
 const struct verb verb_info = {
     .name = "info",
-    .summary = "what a filter or a store is, and how it is doing",
+    .summary = "describe a filter or a store: keys, rate, size",
     .operands = "TARGET...",
-    .text =
-        "Reads every bit of a filter to tell its current rate, but checks "
-        "nothing:\n"
-        "that is what seen verify is for. A filter whose secret is kept "
-        "apart is\n"
-        "described as far as its header goes. A filter of another system is "
-        "told by\n"
-        "its bytes, or by --dialect where they do not say it. Of a filter "
-        "on a\n"
-        "server, the server is asked. A directory, redis://... or "
-        "redis+list://...\n"
-        "is a store: all users are looked at.",
+    .text = "Reads every bit of a filter to tell its current rate, but checks "
+            "nothing:\n"
+            "that is what seen verify is for. A filter whose secret is kept "
+            "apart is\n"
+            "described as far as its header goes. A filter of another system "
+            "is recognised\n"
+            "by its bytes, or named with --dialect. About a filter on a "
+            "server, it asks\n"
+            "the server. A directory, redis://... or redis+list://... is a "
+            "store: it\n"
+            "reads all users.",
     .examples = examples,
     .options = groups,
     .run = run,

@@ -41,6 +41,7 @@ static const struct option options[] = {
 #define DEFAULT_BATCH 1000
 
 static struct users users;
+static struct tally tally;
 static struct requests requests;
 static const seen_key *user; /* of all items; NULL: lines name theirs */
 static uint64_t refused;     /* marks, by damaged records */
@@ -71,7 +72,7 @@ static size_t mark(struct job *job)
             if (requests.at[i].status != SEEN_OK)
                 refused += requests.at[i].items.n;
         done = end;
-        if (opt.ack) acknowledge(done);
+        if (opt.ack) acknowledge(tally.lines + done);
     }
     return done;
 }
@@ -83,10 +84,10 @@ static void open_store(const char *name)
     if (!opt.quiet && !opt.json) note_ahead();
 }
 
-static void close_store(void)
+static void close_store(void *of)
 {
-    count_evicted(&users);
-    close_users(&users);
+    count_evicted(of);
+    close_users(of);
 }
 
 static void mark_events(const char *store)
@@ -95,7 +96,9 @@ static void mark_events(const char *store)
     check_key_format();
     open_flow(NULL, 0, false, opt.quiet);
     open_store(store);
-    run_flow(&(struct flow){.ask = mark,
+    run_flow(&(struct flow){.of = &users,
+                            .tally = &tally,
+                            .ask = mark,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_store,
                             .found = opt.count_new ? "new" : NULL,
@@ -117,7 +120,7 @@ static void mark_arguments(const char *store, char **items, size_t n)
     for (size_t i = 0; i < n; i++)
         tally.found += job.answers[i];
     end_progress();
-    close_store();
+    close_store(&users);
     free_chunk(&job.chunk);
     free(job.answers);
 }
@@ -185,7 +188,7 @@ static int run(char **operands, size_t n)
 
 static const char *const examples[] = {
     "seen mark feed alice post-17 post-23",
-    "alice has been shown two posts; the store is made if it is not there",
+    "alice has been shown two posts; the store is created if missing",
     "seen mark feed --policy items=500,ttl=2d < shown.tsv",
     "events, one a line: a user, a tab, an item",
     "consume | seen mark feed --ack",
@@ -200,17 +203,17 @@ const struct verb verb_mark = {
     .name = "mark",
     .summary = "remember what users have been shown",
     .operands = "STORE [USER ITEM...]",
-    .text =
-        "Without USER, events come from stdin, one a line: a user, a tab, an "
-        "item.\n"
-        "STORE is a directory, made if it is not there, and what is done is on "
-        "disk;\n"
-        "or redis://..., and it is as safe as what the server acknowledges.\n"
-        "Marking an item again renews it: it is remembered for a whole ttl "
-        "from\n"
-        "then on. --policy also changes that of a store that is there; what "
-        "it\n"
-        "does not name stays. Key options hold for items.",
+    .text = "Without USER, events come from stdin, one a line: a user, a tab, "
+            "an item.\n"
+            "STORE is a directory, created if missing, and marks are on disk "
+            "when it\n"
+            "ends; or redis://..., where marks are as safe as what the server\n"
+            "acknowledges.\n"
+            "Marking an item again renews it: it is remembered for a whole ttl "
+            "from\n"
+            "then on. --policy also changes the policy of an existing store; "
+            "what it\n"
+            "does not name stays. Key options apply to items.",
     .examples = examples,
     .options = groups,
     .run = run,

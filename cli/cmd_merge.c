@@ -19,7 +19,7 @@ static struct {
 
 static const struct option options[] = {
     {'o', NULL, "FILE", OPTION_TEXT, &opt.output,
-     "write the union here, maybe over one of them; - is stdout"},
+     "write the union here, which may be one of the inputs; - is stdout"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what came out, as JSON (with -o -: on stderr)"},
     FORCE_ROW,
@@ -234,7 +234,7 @@ static const char *const examples[] = {
     "seen merge -o all.seen monday.seen tuesday.seen",
     "whatever is in one of them is in all.seen",
     "seen merge -o all.seen all.seen today.seen",
-    "add today's filter to the one that is there",
+    "add today's filter to the existing one",
     "seen merge --secret-file key -o all.seen a.seen b.seen",
     "keyed filters, made with the same secret",
     NULL,
@@ -249,10 +249,8 @@ const struct verb verb_merge = {
     .operands = "-o FILE A B...",
     .text =
         "The result is exactly the filter that all the keys would have made.\n"
-        "Kind, bits and hashes must agree, so make filters that shall be "
-        "merged\n"
-        "with the same -n and -p. Keyed filters can be merged only if they "
-        "have\n"
+        "Kind, bits and hashes must agree, so make filters to be merged with\n"
+        "the same -n and -p. Keyed filters can be merged only if they have\n"
         "the same secret: make them with the same --secret-file. Bitmaps are\n"
         "merged below the largest of their bounds. Filters of one dialect "
         "give\n"

@@ -441,7 +441,7 @@ static int run(char **operands, size_t n)
         wish.kind = SEEN_WINDOW;
     }
     if (wish.bits_per_key > 0 && !wish.dialect)
-        fail("--bits-per-key goes with --dialect; otherwise give -p or --bits");
+        fail("--bits-per-key requires --dialect; otherwise give -p or --bits");
     struct row rows[MOST_KINDS];
     size_t kinds = plan_all(rows);
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
@@ -490,18 +490,19 @@ const struct verb verb_plan = {
     .name = "plan",
     .summary = "what a filter costs: memory, rate, speed",
     .operands = "",
-    .text =
-        "Any two of -n, -p and --bits (or -M) give the rest; --hashes insists "
-        "on\n"
-        "a number of bits per key as well. `lines` is how many cache lines a\n"
-        "lookup of a present key reads; lookups/s is the class to expect of "
-        "one\n"
-        "core in batches. A window needs --last, or --window and -n, and -p; "
-        "its\n"
-        "bits a key are for each that it promises to keep.\n\n"
-        "--fleet plans servers for exposure sets: what is known of users, from "
-        "costs\n"
-        "that were measured, with the formula for each figure.",
+    .text = "Set any two of -n, -p and --bits (or -M); the third is derived. "
+            "--hashes\n"
+            "sets the bits per key, too. `lines` is how many cache lines a "
+            "lookup of a\n"
+            "present key reads; lookups/s is the order of magnitude to expect "
+            "from one\n"
+            "core in batches. A window requires --last, or --window and -n, "
+            "and -p; its\n"
+            "bits per key count the keys that it promises to keep.\n"
+            "\n"
+            "--fleet plans servers for exposure sets, from what you know of "
+            "your users\n"
+            "and from measured costs, and prints the formula for each figure.",
     .examples = examples,
     .options = groups,
     .run = run,

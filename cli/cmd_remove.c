@@ -22,6 +22,7 @@ static const struct option options[] = {
 };
 
 static struct target target;
+static struct tally tally;
 
 static size_t remove_them(struct job *job)
 {
@@ -32,9 +33,9 @@ static size_t remove_them(struct job *job)
     return 0;
 }
 
-static void close_file(void)
+static void close_file(void *of)
 {
-    close_target(&target);
+    close_target(of);
 }
 
 /* Refused before the file is opened for writing: nothing is touched. */
@@ -44,7 +45,7 @@ static void must_forget(void)
     seen_dialect_facts facts;
     if (target.on_server) {
         if (is_remote_bitmap(&target)) return;
-        fail("%s: cannot forget single keys; redis+bitmap:// can, and seen "
+        fail("%s: cannot remove single keys; redis+bitmap:// can, and seen "
              "forget removes all of it",
              target.name);
     }
@@ -58,8 +59,8 @@ static void must_forget(void)
         facts.can & SEEN_CAN_REMOVE)
         return;
     if (dialect)
-        fail("%s: %s filters cannot forget single keys", target.name, dialect);
-    fail("%s: is of kind %s, which cannot forget single keys; kinds cuckoo and "
+        fail("%s: %s filters cannot remove single keys", target.name, dialect);
+    fail("%s: is of kind %s, which cannot remove single keys; kinds cuckoo and "
          "bitmap can",
          target.name, seen_kind_name(kind));
 }
@@ -86,7 +87,7 @@ static void report_json(void)
 static void report_text(void)
 {
     char removed[UNIT_TEXT], missed[UNIT_TEXT];
-    note("%s: %s removed, %s not there", target.name,
+    note("%s: %s removed, %s not found", target.name,
          show_many(removed, (double)tally.found, "key"),
          show_count(missed, (double)absent()));
 }
@@ -104,7 +105,9 @@ static int run(char **operands, size_t n)
     compare_keys(&target);
     write_target(&target, SEEN_DURABLE, NULL);
     if (!opt.quiet && !opt.json) note_recovery(&target);
-    run_flow(&(struct flow){.ask = remove_them,
+    run_flow(&(struct flow){.of = &target,
+                            .tally = &tally,
+                            .ask = remove_them,
                             .tell = !opt.quiet && !opt.json,
                             .close = close_file,
                             .found = "removed",
@@ -138,7 +141,7 @@ const struct verb verb_remove = {
     .text =
         "For filters of kind cuckoo and bitmap, also redis+bitmap://. A note "
         "says\n"
-        "how many lines were not there. Remove from a cuckoo filter only what "
+        "how many lines were not found. Remove from a cuckoo filter only what "
         "was\n"
         "added to it: another key may have left the same fingerprint, would go "
         "in\n"

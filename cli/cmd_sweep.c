@@ -13,7 +13,7 @@ static struct {
 
 static const struct option options[] = {
     {0, "force", NULL, OPTION_FLAG, &opt.force,
-     "by the clock as it is, or by a time to come"},
+     "trust the clock, or --at in the future"},
     {0, "json", NULL, OPTION_FLAG, &opt.json, "what was done, as JSON"},
     QUIET_ROW(&opt.quiet),
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -57,7 +57,7 @@ static uint64_t sweep_time(void)
     char ahead[UNIT_TEXT];
     if (users_ahead() && !opt.force)
         fail("--at is %s ahead of this machine's clock: users would be removed "
-             "before their items have aged out; --force does it",
+             "before their items have aged out; add --force to do it",
              show_age(ahead, users_ahead()));
     return users_at_given() || opt.force ? users_now() : 0;
 }
@@ -71,8 +71,8 @@ static void note_clock(const struct users *users, uint64_t now)
     if (now || seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
         return;
     if (stats.clock_ahead && !(tells && stats.clock_leaps)) /* or just said */
-        note("%s: this machine's clock is %s ahead of what it was: users are "
-             "removed as of then; if it is right, add --force",
+        note("%s: this machine's clock has moved %s ahead: users are removed "
+             "as of the time before that; if the clock is right, add --force",
              users->name, show_age(ahead, stats.clock_ahead));
 }
 
@@ -119,14 +119,14 @@ const struct verb verb_sweep = {
     .name = "sweep",
     .summary = "remove users whose items have all aged out",
     .operands = "STORE",
-    .text = "Aged out is what the policy's ttl says, by this machine's clock. "
-            "Checkpoints\n"
-            "remove such users by and by, a day later; this looks at all of "
-            "them. A\n"
-            "clock that has just leapt ahead by more than a day (or a store "
-            "that nobody\n"
-            "used for so long) is believed only with --force, or after a "
-            "day.",
+    .text =
+        "Items age out after the policy's ttl, by this machine's clock. "
+        "Checkpoints\n"
+        "remove such users a day later; sweep looks at all users now. If the "
+        "clock\n"
+        "has just moved ahead by more than a day, or the store was not used "
+        "for\n"
+        "that long, sweep trusts the clock only with --force, or after a day.",
     .examples = examples,
     .options = groups,
     .run = run,

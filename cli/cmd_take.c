@@ -30,7 +30,7 @@ static int run(char **operands, size_t n)
 {
     store_operand(operands, n);
     if (!candidate_wish.count)
-        fail("-n COUNT is missing: how many shall a user get?");
+        fail("-n COUNT is missing: expected how many items each user gets");
     return run_candidates(operands, n,
                           &(struct chooser){.open = open_store,
                                             .choose = choose,
@@ -43,7 +43,7 @@ static const char *const examples[] = {
     "seen take feed -n 10 < candidates.tsv > shown.tsv",
     "many users: lines of a user, a tab and a candidate, grouped by user",
     "seen take feed alice -n 10 --also hidden candidates.txt",
-    "nor any that another store has for her",
+    "leave out those that another store has for her",
     NULL,
 };
 
@@ -65,8 +65,7 @@ const struct verb verb_take = {
         "a\n"
         "user, a tab and a candidate, those of a user together; each user "
         "gets\n"
-        "COUNT. The store is made if it is not there. --tail is for the store "
-        "of\n"
+        "COUNT. The store is created if missing. --tail is for the store of "
         "--also.",
     .examples = examples,
     .options = groups,

@@ -46,19 +46,19 @@ static const struct option options[] = {
     {'M', NULL, "MEMORY", OPTION_SIZE, &wish.memory,
      "use at most this much memory for the filter: 64MiB"},
     {0, "state", "FILE", OPTION_TEXT, &opt.state,
-     "remember in this file, and go on with it next time"},
+     "remember in this file, and continue with it next time"},
     {'d', NULL, NULL, OPTION_FLAG, &opt.repeats,
-     "print the repeats instead, each time they come"},
+     "print the repeats instead, each time they occur"},
     {'c', NULL, NULL, OPTION_FLAG, &opt.count,
-     "print only how many lines would be printed; --state stays as it is"},
+     "print only how many lines would be printed; do not change --state"},
     {'j', NULL, "THREADS", OPTION_COUNT, &opt.threads,
      "work with this many threads (default 1); same output"},
     {0, "line-buffered", NULL, OPTION_FLAG, &opt.line_buffered,
-     "write every line by itself, as soon as it is there"},
+     "write each line as soon as it is read"},
     {0, "keyed", NULL, OPTION_FLAG, &wish.keyed,
      "hash with a random secret: for input that an attacker may choose"},
     {0, "stats", NULL, OPTION_FLAG, &opt.stats,
-     "say at the end what was done, on stderr"},
+     "report at the end what was done, on stderr"},
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "the same as JSON (with -c: on stdout, as the result)"},
     QUIET_ROW(&opt.quiet),
@@ -67,46 +67,58 @@ static const struct option options[] = {
 
 /* ---- The filter --------------------------------------------------------- */
 
-static seen_filter *filter; /* in memory: without --state, or its copy for -c */
-static struct target state; /* the file; not open if it is not there and -c */
-static seen_plan plan;
-static uint64_t known; /* keys that were in the state before */
+/* One run. */
+struct run {
+    seen_filter *filter; /* in memory: without --state, or its copy for -c */
+    struct target state; /* the file; not open if it is not there and -c */
+    seen_plan plan;
+    uint64_t known; /* keys that were in the state before */
+    struct tally tally;
+    uint64_t next_room; /* bytes read when make_room() looks again */
+
+    /* At the end: */
+    double rate_now;  /* if it is overfull */
+    seen_info window; /* if the state is one */
+};
 
 /* New lines, so far. */
-static uint64_t kept(void)
+static uint64_t kept(const struct run *r)
 {
-    return tally.lines - tally.found;
+    return r->tally.lines - r->tally.found;
 }
 
 /* Lines one may expect to lose among the first n distinct ones: the rate,
  * summed up while the filter fills. Simpson's rule; the curve is smooth, with a
  * bend where a filter that grows opens a layer. */
-static double expected_loss(double n)
+static double expected_loss(const struct run *r, double n)
 {
     const int steps = 256;
     double sum = 0;
     for (int i = 0; i <= steps; i++) {
         int weight = i == 0 || i == steps ? 1 : i % 2 ? 4 : 2;
-        sum += weight * seen_plan_fpp(&plan, (uint64_t)(n * i / steps));
+        sum += weight * seen_plan_fpp(&r->plan, (uint64_t)(n * i / steps));
     }
     return sum / (3 * steps) * n;
 }
 
-static void announce(double n)
+static void announce(const struct run *r)
 {
+    const seen_plan *plan = &r->plan;
+    const double n = (double)plan->items;
     char size[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT], lost[UNIT_TEXT];
-    if (plan.kind == SEEN_SCALABLE) {
+    if (plan->kind == SEEN_SCALABLE) {
         note("filter that grows, %s to begin with; however many lines come, "
              "expect to lose at most %s of the distinct ones",
-             show_size(size, (double)plan.bytes), show_rate(rate, plan.fpp));
+             show_size(size, (double)plan->bytes), show_rate(rate, plan->fpp));
         return;
     }
-    double loss = expected_loss(n);
+    double loss = expected_loss(r, n);
     snprintf(lost, sizeof lost, "%.2g", loss);
     if (loss >= 10) show_count(lost, round(loss));
     note("filter of %s; of %s expect to lose %s (rate %s when full)",
-         show_size(size, (double)plan.bytes),
-         show_many(items, n, "distinct line"), lost, show_rate(rate, plan.fpp));
+         show_size(size, (double)plan->bytes),
+         show_many(items, n, "distinct line"), lost,
+         show_rate(rate, plan->fpp));
 }
 
 static bool bloom_wanted(void)
@@ -129,36 +141,38 @@ static seen_spec make_spec(void)
     return spec;
 }
 
-static void make_filter(seen_spec spec)
+static void make_filter(struct run *r, seen_spec spec)
 {
     spec.key = new_secret();
     if (spec.key) spec.flags = SEEN_KEYED;
-    plan = plan_or_fail(&spec, "-M");
-    seen_status status = seen_new(&filter, &spec);
+    r->plan = plan_or_fail(&spec, "-M");
+    seen_status status = seen_new(&r->filter, &spec);
     if (status == SEEN_NOMEM) {
         char size[UNIT_TEXT];
-        fail("no memory for a filter of %s",
-             show_size(size, (double)plan.bytes));
+        fail("not enough memory for a filter of %s",
+             show_size(size, (double)r->plan.bytes));
     }
     if (status != SEEN_OK) fail("filter: %s", seen_strerror(status));
 }
 
 /* What a run without -c would print depends on what it remembers on the way. */
-static void copy_state(void)
+static void copy_state(struct run *r)
 {
-    read_target(&state);
-    seen_status status = seen_copy(&filter, state.filter, NULL);
+    read_target(&r->state);
+    seen_status status = seen_copy(&r->filter, r->state.filter, NULL);
     if (status == SEEN_NOMEM)
-        fail("%s: no memory for a copy, in which -c counts", opt.state);
+        fail("%s: not enough memory for the copy that -c counts with",
+             opt.state);
     if (status != SEEN_OK) fail("%s: %s", opt.state, seen_strerror(status));
 }
 
 /* The file must be what the options ask for, if they ask for anything. */
-static void continue_state(const seen_spec *spec)
+static void continue_state(struct run *r, const seen_spec *spec)
 {
-    const seen_facts *file = &state.facts;
+    const seen_facts *file = &r->state.facts;
     if (file->plan.kind == SEEN_FOREIGN)
-        fail("%s: is a filter of another system, which cannot be a state",
+        fail("%s: is a filter of another system, which cannot be a state: "
+             "choose another file",
              opt.state);
     if (seen_kind_built(file->plan.kind))
         fail("%s: is of kind %s, which takes no new keys", opt.state,
@@ -169,22 +183,22 @@ static void continue_state(const seen_spec *spec)
              opt.state);
     must_agree(opt.state, file, spec);
     if (opt.count)
-        copy_state();
+        copy_state(r);
     else
-        write_target(&state, SEEN_WRITE, NULL);
+        write_target(&r->state, SEEN_WRITE, NULL);
 }
 
-static void open_state(const seen_spec *spec, bool exists)
+static void open_state(struct run *r, const seen_spec *spec, bool exists)
 {
     if (exists)
-        continue_state(spec);
+        continue_state(r, spec);
     else
-        write_target(&state, SEEN_WRITE, spec);
-    plan = state.facts.plan;
+        write_target(&r->state, SEEN_WRITE, spec);
+    r->plan = r->state.facts.plan;
     seen_info info;
-    seen_info_of(state.filter, &info);
-    known = info.items;
-    if (!opt.quiet && !opt.json && !opt.count) note_recovery(&state);
+    seen_info_of(r->state.filter, &info);
+    r->known = info.items;
+    if (!opt.quiet && !opt.json && !opt.count) note_recovery(&r->state);
 }
 
 /* Where -c finds no file, all lines are new, and there will be none. */
@@ -194,26 +208,26 @@ static void note_missing_state(void)
         note("%s: not found: counted as if it were empty", opt.state);
 }
 
-static void open_filter(void)
+static void open_filter(struct run *r)
 {
     seen_spec spec = make_spec();
-    bool exists = opt.state && find_target(&state, opt.state);
-    must_be_file(&state);
+    bool exists = opt.state && find_target(&r->state, opt.state);
+    must_be_file(&r->state);
     if (wish.secret_file && !opt.state)
-        fail("--secret-file goes with --state, which keeps what it is for");
+        fail("--secret-file requires --state FILE, which it is the secret of");
     if (wait_given() && !opt.state)
-        fail("--wait goes with --state, which another program may have");
+        fail("--wait requires --state FILE, which another program may be "
+             "changing");
     check_key_format();
     if (opt.json) keep_warnings();
     record_keys(&spec);
-    if (exists) compare_keys(&state);
+    if (exists) compare_keys(&r->state);
     if (opt.state && !exists && opt.count) note_missing_state();
     if (opt.state && (exists || !opt.count))
-        open_state(&spec, exists);
+        open_state(r, &spec, exists);
     else
-        make_filter(spec);
-    if (bloom_wanted() && !known && !opt.quiet && !opt.json)
-        announce((double)plan.items);
+        make_filter(r, spec);
+    if (bloom_wanted() && !r->known && !opt.quiet && !opt.json) announce(r);
 }
 
 /* ---- Lines -------------------------------------------------------------- */
@@ -224,66 +238,66 @@ static void open_filter(void)
  * after a sixteenth and after a quarter of the input make room for four times
  * what is there, or less if the end is near.
  */
-static void make_room(void)
+static void make_room(struct run *r)
 {
-    static uint64_t next;
     uint64_t total = flow_total(), read = flow_bytes();
-    if (plan.kind != SEEN_SET || !filter || total == 0 || read < total / 16 ||
-        read < next || read >= total)
+    if (r->plan.kind != SEEN_SET || !r->filter || total == 0 ||
+        read < total / 16 || read < r->next_room || read >= total)
         return;
     double factor = fmin(4, (double)total / (double)read * 1.02);
-    seen_reserve(filter, (uint64_t)((double)kept() * factor)); /* a wish */
-    next = 4 * read;
+    seen_reserve(r->filter, (uint64_t)((double)kept(r) * factor)); /* a wish */
+    r->next_room = 4 * read;
 }
 
 static void prepare(struct job *job)
 {
-    hash_lines(job, filter);
+    const struct run *r = job->of;
+    hash_lines(job, r->filter);
 }
 
 static size_t ask_state(struct job *job)
 {
+    struct run *r = job->of;
     struct chunk *c = &job->chunk;
     size_t done;
-    advance_target(&state);
+    advance_target(&r->state);
     seen_status s =
-        seen_file_visit_many(state.store, seen_keys_of(c->keys, c->n),
-                             job->answers, &done, &state.error);
-    if (s != SEEN_OK) blame_target(&state, s, c);
+        seen_file_visit_many(r->state.store, seen_keys_of(c->keys, c->n),
+                             job->answers, &done, &r->state.error);
+    if (s != SEEN_OK) blame_target(&r->state, s, c);
     return done;
 }
 
 /* As ask_state() would, without a trace. */
 static size_t ask_copy(struct job *job)
 {
+    struct run *r = job->of;
     struct chunk *c = &job->chunk;
     size_t done;
-    if (plan.kind == SEEN_WINDOW) seen_advance(filter, clock_ms());
-    seen_status s = seen_visit_many(filter, seen_keys_of(c->keys, c->n),
+    if (r->plan.kind == SEEN_WINDOW) seen_advance(r->filter, clock_ms());
+    seen_status s = seen_visit_many(r->filter, seen_keys_of(c->keys, c->n),
                                     job->answers, &done);
-    if (s != SEEN_OK) blame_target(&state, s, c);
+    if (s != SEEN_OK) blame_target(&r->state, s, c);
     return done;
 }
 
 static size_t ask(struct job *job)
 {
+    struct run *r = job->of;
     struct chunk *c = &job->chunk;
     size_t done;
-    make_room();
-    seen_status s = seen_visit_many(filter, seen_keys_hashes(job->hashes, c->n),
-                                    job->answers, &done);
+    make_room(r);
+    seen_status s = seen_visit_many(
+        r->filter, seen_keys_hashes(job->hashes, c->n), job->answers, &done);
     if (s != SEEN_OK) c->bad = seen_strerror(s);
     return done;
 }
 
 /* ---- The end ------------------------------------------------------------ */
 
-static double rate_now;
-static seen_info window; /* at the end, if the state is one */
-
-static uint64_t printed(void)
+static uint64_t printed(const struct run *r)
 {
-    return opt.repeats ? tally.found : kept();
+    return opt.repeats ? r->tally.found : kept(r);
 }
 
 static double peak_memory(void)
@@ -293,113 +307,119 @@ static double peak_memory(void)
     return (double)usage.ru_maxrss * 1024;
 }
 
-static bool grows(void)
+static bool grows(const struct run *r)
 {
-    return plan.kind == SEEN_SET || plan.kind == SEEN_SCALABLE;
+    return r->plan.kind == SEEN_SET || r->plan.kind == SEEN_SCALABLE;
 }
 
 /* More lines than planned? Then nobody can tell new lines that were dropped from
  * repeats, and the sum that holds up to the plan says nothing. A window lets the
  * oldest go instead. */
-static bool overfull(void)
+static bool overfull(const struct run *r)
 {
-    return !grows() && plan.kind != SEEN_WINDOW && known + kept() > plan.items;
+    return !grows(r) && r->plan.kind != SEEN_WINDOW &&
+           r->known + kept(r) > r->plan.items;
 }
 
-static void close_filter(void)
+static void close_filter(void *of)
 {
-    const seen_filter *f = filter ? filter : state.filter;
+    struct run *r = of;
+    const seen_filter *f = r->filter ? r->filter : r->state.filter;
     seen_info info;
-    if (overfull()) {
+    if (overfull(r)) {
         seen_info_of(f, &info);
-        rate_now = info.fpp_now;
+        r->rate_now = info.fpp_now;
     }
-    if (plan.kind == SEEN_WINDOW) seen_info_of(f, &window);
-    if (opt.state) close_target(&state);
-    seen_free(filter);
+    if (r->plan.kind == SEEN_WINDOW) seen_info_of(f, &r->window);
+    if (opt.state) close_target(&r->state);
+    seen_free(r->filter);
 }
 
-static double lost(void)
+static double lost(const struct run *r)
 {
-    if (overfull() || is_crowded(plan.last, &window)) return NAN;
-    if (plan.kind == SEEN_WINDOW)
-        return plan.fpp * (double)kept(); /* at most */
-    return expected_loss((double)(known + kept())) -
-           expected_loss((double)known);
+    if (overfull(r) || is_crowded(r->plan.last, &r->window)) return NAN;
+    if (r->plan.kind == SEEN_WINDOW)
+        return r->plan.fpp * (double)kept(r); /* at most */
+    return expected_loss(r, (double)(r->known + kept(r))) -
+           expected_loss(r, (double)r->known);
 }
 
 /* What the Bloom filter may have cost so far; beyond the plan nobody can tell,
  * except how often it is wrong by now. */
-static void say_loss(char *buf, size_t cap)
+static void say_loss(const void *of, char *buf, size_t cap)
 {
+    const struct run *r = of;
     char rate[UNIT_TEXT];
-    if (plan.kind == SEEN_SET) return;
-    if (overfull())
+    if (r->plan.kind == SEEN_SET) return;
+    if (overfull(r))
         snprintf(buf, cap, ", overfull: rate %s",
-                 show_rate(rate, seen_plan_fpp(&plan, known + kept())));
+                 show_rate(rate, seen_plan_fpp(&r->plan, r->known + kept(r))));
     else
-        snprintf(buf, cap, ", %.2g expected to be lost", lost());
+        snprintf(buf, cap, ", %.2g expected to be lost", lost(r));
 }
 
-static void report_json(FILE *to, double seconds)
+static void report_json(const struct run *r, FILE *to, double seconds)
 {
     struct json j = {.to = to};
     json_open(&j, NULL, '{');
-    json_number(&j, "lines", (double)tally.lines);
-    json_number(&j, "unique", (double)kept());
-    json_number(&j, "repeats", (double)tally.found);
-    json_number(&j, "printed", (double)printed());
+    json_number(&j, "lines", (double)r->tally.lines);
+    json_number(&j, "unique", (double)kept(r));
+    json_number(&j, "repeats", (double)r->tally.found);
+    json_number(&j, "printed", (double)printed(r));
     json_number(&j, "bytes", (double)flow_bytes());
     json_number(&j, "seconds", seconds);
-    json_text(&j, "kind", seen_kind_name(plan.kind));
-    json_number(&j, "capacity", grows() ? 0 : (double)plan.items);
-    json_number(&j, "fpp", plan.fpp);
-    json_number(&j, "expected_lost", lost());
+    json_text(&j, "kind", seen_kind_name(r->plan.kind));
+    json_number(&j, "capacity", grows(r) ? 0 : (double)r->plan.items);
+    json_number(&j, "fpp", r->plan.fpp);
+    json_number(&j, "expected_lost", lost(r));
     json_number(&j, "peak_memory", peak_memory());
     if (opt.state) {
         json_text(&j, "state", opt.state);
-        json_number(&j, "known_before", (double)known);
-        json_number(&j, "recovered", (double)state.outcome.recovered_keys);
+        json_number(&j, "known_before", (double)r->known);
+        json_number(&j, "recovered", (double)r->state.outcome.recovered_keys);
     }
     json_warnings(&j);
     json_close(&j, '}');
 }
 
-static void report_text(double seconds)
+static void report_text(const struct run *r, double seconds)
 {
     char lines[UNIT_TEXT], unique[UNIT_TEXT], repeats[UNIT_TEXT];
     char bytes[UNIT_TEXT], speed[UNIT_TEXT], memory[UNIT_TEXT];
     char loss[UNIT_TEXT] = "unknown";
     double read = (double)flow_bytes();
-    if (!isnan(lost())) snprintf(loss, sizeof loss, "%.2g lines", lost());
+    if (!isnan(lost(r))) snprintf(loss, sizeof loss, "%.2g lines", lost(r));
     note("%s, %s unique, %s; %s in %.2f s, %s/s; peak memory %s; expected to "
          "be lost: %s",
-         show_many(lines, (double)tally.lines, "line"),
-         show_count(unique, (double)kept()),
-         show_many(repeats, (double)tally.found, "repeat"),
+         show_many(lines, (double)r->tally.lines, "line"),
+         show_count(unique, (double)kept(r)),
+         show_many(repeats, (double)r->tally.found, "repeat"),
          show_size(bytes, read), seconds, show_size(speed, read / seconds),
          show_size(memory, peak_memory()), loss);
 }
 
-static void warn_overfull(void)
+static void warn_overfull(const struct run *r)
 {
-    if (!overfull()) return;
+    if (!overfull(r)) return;
     char sum[UNIT_TEXT], planned[UNIT_TEXT], most[UNIT_TEXT], rate[UNIT_TEXT];
     note("%s distinct lines were kept, %s were planned: the rate has risen to "
          "%s, and up to %s new lines were lost; use a larger %s",
-         show_count(sum, (double)(known + kept())),
-         show_count(planned, (double)plan.items), show_rate(rate, rate_now),
-         show_count(most, (double)tally.found), wish.memory ? "-M" : "-n");
+         show_count(sum, (double)(r->known + kept(r))),
+         show_count(planned, (double)r->plan.items),
+         show_rate(rate, r->rate_now), show_count(most, (double)r->tally.found),
+         wish.memory ? "-M" : "-n");
 }
 
-static void run_lines(void)
+static void run_lines(struct run *r)
 {
     bool lasts = opt.state && !opt.count;
-    run_flow(&(struct flow){.prepare = state.filter ? NULL : prepare,
+    run_flow(&(struct flow){.of = r,
+                            .tally = &r->tally,
+                            .prepare = r->state.filter ? NULL : prepare,
                             .tell = !opt.quiet && !opt.json,
-                            .ask = lasts          ? ask_state
-                                   : state.filter ? ask_copy
-                                                  : ask,
+                            .ask = lasts             ? ask_state
+                                   : r->state.filter ? ask_copy
+                                                     : ask,
                             .close = lasts ? close_filter : NULL,
                             .found = "repeated",
                             .more_status = say_loss,
@@ -411,24 +431,25 @@ static void run_lines(void)
 
 static int run(char **operands, size_t n)
 {
-    if (opt.threads > 256) fail("-j: expected at most 256 threads");
+    struct run r = {0};
+    check_threads(opt.threads);
     if (opt.state) must_not_be_stream(opt.state);
     if (opt.state) output_is_no_input(opt.state, operands, n);
     open_flow(operands, n, opt.line_buffered, opt.quiet);
-    open_filter();
-    run_lines();
-    if (!opt.state || opt.count) close_filter();
+    open_filter(&r);
+    run_lines(&r);
+    if (!opt.state || opt.count) close_filter(&r);
 
     double seconds = seconds_running();
-    if (is_crowded(plan.last, &window)) warn_crowded(opt.state, &window);
+    if (is_crowded(r.plan.last, &r.window)) warn_crowded(opt.state, &r.window);
     if (opt.count && opt.json)
-        report_json(stdout, seconds);
+        report_json(&r, stdout, seconds);
     else if (opt.count)
-        printf("%llu\n", (unsigned long long)printed());
+        printf("%llu\n", (unsigned long long)printed(&r));
     finish_output();
-    if (opt.json && !opt.count) report_json(stderr, seconds);
-    if (opt.stats && !opt.json) report_text(seconds);
-    if (!opt.quiet && !opt.json) warn_overfull();
+    if (opt.json && !opt.count) report_json(&r, stderr, seconds);
+    if (opt.stats && !opt.json) report_text(&r, seconds);
+    if (!opt.quiet && !opt.json) warn_overfull(&r);
     return EXIT_DONE;
 }
 
@@ -453,22 +474,23 @@ const struct verb verb_uniq = {
     .name = "uniq",
     .summary = "copy lines, drop those seen before",
     .operands = "[INPUT...]",
-    .text = "Prints each line the first time it comes; the order stays. "
-            "Without -p,\n"
-            "-n or -M it remembers a 64-bit fingerprint of every line (10 to "
-            "20 bytes\n"
-            "each, no wrong drop to be expected below a billion lines). With "
-            "them it\n"
-            "uses a Bloom filter: less memory, and a known small number of "
-            "lines lost,\n"
-            "which it tells you beforehand. With -p alone the filter grows and "
-            "keeps\n"
-            "the rate however many lines come; -n makes it smaller and "
-            "faster. With\n"
-            "--state FILE it goes on where the last run ended: what was "
-            "printed once is\n"
-            "not printed again. -c leaves FILE as it is; -d remembers what it "
-            "reads.\n"
+    .text = "Prints each line the first time it occurs, and keeps the order. "
+            "Without\n"
+            "-p, -n or -M it remembers a 64-bit fingerprint of every line: 10 "
+            "to 20\n"
+            "bytes each, and below a billion lines no line is expected to be "
+            "dropped\n"
+            "wrongly. With them it uses a Bloom filter: less memory, and a "
+            "known small\n"
+            "number of lines lost, which it prints beforehand. With -p alone "
+            "the filter\n"
+            "grows and keeps the rate for any number of lines; -n makes it "
+            "smaller and\n"
+            "faster. With --state FILE it continues where the last run ended: "
+            "what was\n"
+            "printed once is not printed again. -c does not change FILE; -d "
+            "remembers\n"
+            "what it reads.\n"
             "Inputs may be compressed with gzip, zstd, xz or bzip2.",
     .examples = examples,
     .options = groups,

@@ -132,11 +132,11 @@ const struct verb verb_verify = {
     .summary = "compare filter files with their checksums",
     .operands = "FILE...",
     .text =
-        "A flipped bit in a filter can be a wrong \"never\" that nobody "
-        "notices.\n"
+        "A flipped bit in a filter can cause a wrong \"never\" without any "
+        "error.\n"
         "Every page of a file has a checksum, and so has every entry of a\n"
-        "journal; here all of them are compared. Needs no secret. Exit code "
-        "2 if\n"
+        "journal; here all of them are compared. Needs no secret. Exit code 2 "
+        "if\n"
         "any file is bad.",
     .examples = examples,
     .options = groups,

@@ -130,12 +130,17 @@ static void bash_option(const struct verb *verb, const struct option *o)
     (void)verb;
     if (o->letter) printf(" -%c", o->letter);
     if (o->name) printf(" --%s", o->name);
+    if (o->type == OPTION_FORM) printf(" --%s=%s", o->name, o->value);
 }
 
 static void bash_value(const struct verb *verb, const struct option *o)
 {
     (void)verb;
     if (!o->value) return;
+    if (o->type == OPTION_FORM) { /* only with = */
+        printf(" [--%s=]='%s'", o->name, o->value);
+        return;
+    }
     if (o->letter) {
         printf(" [-%c]=", o->letter);
         bash_what(o->value, strlen(o->value));
@@ -164,41 +169,41 @@ static void bash_verb(const struct verb *verb)
 
 static void print_bash(void)
 {
-    puts(
-        "# bash completion for seen; written by "
-        "`seen help --completions bash`.\n"
-        "\n"
-        "# WHAT WORD: what may stand there and begins with the word.\n"
-        "_seen_offer()\n"
-        "{\n"
-        "    local IFS=$'\\n'\n"
-        "    case $1 in\n"
-        "    FILE) COMPREPLY=($(compgen -f -- \"$2\")) ;;\n"
-        "    DIR) COMPREPLY=($(compgen -d -- \"$2\")) ;;\n"
-        "    FILTER)\n"
-        "        COMPREPLY=($(compgen -f -X '!*.seen' -- \"$2\"; "
-        "compgen -d -- \"$2\"))\n"
-        "        ((${#COMPREPLY[@]})) || "
-        "COMPREPLY=($(compgen -f -- \"$2\"))\n"
-        "        ;;\n"
-        "    *) IFS=$' \\n'; COMPREPLY=($(compgen -W \"$1\" -- \"$2\")); "
-        "return "
-        ";;\n"
-        "    esac\n"
-        "    compopt -o filenames 2>/dev/null\n"
-        "}\n"
-        "\n"
-        "_seen()\n"
-        "{\n"
-        "    local cur=${COMP_WORDS[COMP_CWORD]} "
-        "prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-        "    local options operands again i n=0\n"
-        "    local -A takes\n"
-        "    COMPREPLY=()\n"
-        "    # --name=value comes as three words.\n"
-        "    if [[ $cur == = ]]; then cur=\n"
-        "    elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-        "    case ${COMP_WORDS[1]} in");
+    puts("# bash completion for seen; written by "
+         "`seen help --completions bash`.\n"
+         "\n"
+         "# WHAT WORD: what may stand there and begins with the word.\n"
+         "_seen_offer()\n"
+         "{\n"
+         "    local IFS=$'\\n'\n"
+         "    case $1 in\n"
+         "    FILE) COMPREPLY=($(compgen -f -- \"$2\")) ;;\n"
+         "    DIR) COMPREPLY=($(compgen -d -- \"$2\")) ;;\n"
+         "    FILTER)\n"
+         "        COMPREPLY=($(compgen -f -X '!*.seen' -- \"$2\"; "
+         "compgen -d -- \"$2\"))\n"
+         "        ((${#COMPREPLY[@]})) || "
+         "COMPREPLY=($(compgen -f -- \"$2\"))\n"
+         "        ;;\n"
+         "    *) IFS=$' \\n'; COMPREPLY=($(compgen -W \"$1\" -- \"$2\")); "
+         "return "
+         ";;\n"
+         "    esac\n"
+         "    compopt -o filenames 2>/dev/null\n"
+         "}\n"
+         "\n"
+         "_seen()\n"
+         "{\n"
+         "    local cur=${COMP_WORDS[COMP_CWORD]} "
+         "prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+         "    local options operands again equals i n=0\n"
+         "    local -A takes\n"
+         "    COMPREPLY=()\n"
+         "    # --name=value comes as three words.\n"
+         "    if [[ $cur == = ]]; then cur= equals==\n"
+         "    elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]} "
+         "equals==; fi\n"
+         "    case ${COMP_WORDS[1]} in");
     for (const struct verb_row *v = verbs; v->verb; v++)
         bash_verb(v->verb);
     printf("    *) ((COMP_CWORD == 1)) || return ;;\n"
@@ -209,6 +214,7 @@ static void print_bash(void)
     puts(" --help --version' \"$cur\"\n"
          "        return\n"
          "    fi\n"
+         "    [[ -z ${takes[$prev$equals]+yes} ]] || prev=$prev$equals\n"
          "    if [[ -n ${takes[$prev]+yes} ]]; then\n"
          "        _seen_offer \"${takes[$prev]}\" \"$cur\"\n"
          "        return\n"
@@ -220,6 +226,8 @@ static void print_bash(void)
          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
          "        if [[ -n ${takes[${COMP_WORDS[i]:--}]+yes} ]]; then\n"
          "            [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))\n"
+         "            ((i++))\n"
+         "        elif [[ ${COMP_WORDS[i]} == = ]]; then\n"
          "            ((i++))\n"
          "        elif [[ ${COMP_WORDS[i]} != -?* ]]; then\n"
          "            ((n++))\n"
@@ -274,11 +282,17 @@ static void zsh_spelling(const struct option *o, bool letter)
     if (letter)
         printf("-%c%s", o->letter, o->value ? "+" : "");
     else
-        printf("--%s%s", o->name, o->value ? "=" : "");
+        printf("--%s%s", o->name,
+               !o->value                ? ""
+               : o->type == OPTION_FORM ? "=-"
+                                        : "=");
     printf("[");
     quoted(o->help, "[]:\\");
     printf("]");
-    if (o->value) zsh_what(o->value, strlen(o->value));
+    if (o->type == OPTION_FORM)
+        printf("::form:(%s)", o->value);
+    else if (o->value)
+        zsh_what(o->value, strlen(o->value));
     printf("'");
 }
 
@@ -384,7 +398,10 @@ static void fish_option(const struct verb *verb, const struct option *o)
     fish_start(verb);
     if (o->letter) printf(" -s %c", o->letter);
     if (o->name) printf(" -l %s", o->name);
-    if (o->value) fish_what(o->value, strlen(o->value));
+    if (o->type == OPTION_FORM)
+        printf(" -a %s", o->value);
+    else if (o->value)
+        fish_what(o->value, strlen(o->value));
     fish_about(o->help);
 }
 

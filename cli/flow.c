@@ -7,6 +7,7 @@
 #include "output.h"
 #include "overwrite.h"
 #include "progress.h"
+#include "source.h"
 #include "units.h"
 
 #include <pthread.h>
@@ -15,11 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The status line reads these two at any time. */
+#define MOST_THREADS 256
+
+/* A program has one flow. The status line reads these two at any time. */
 static struct source *_Atomic source;
 static const struct flow *_Atomic flow;
-static struct source *counted; /* was the source while lines were counted */
-struct tally tally;
+
+/* While lines are counted, before there is a flow: how many, and the source. */
+static _Atomic uint64_t counted_lines;
+static struct source *counted;
 
 /* ---- Progress ----------------------------------------------------------- */
 
@@ -31,19 +36,20 @@ static void status(char *buf, size_t cap)
     double seconds = seconds_running();
     double bytes = (double)source_bytes(from);
     double total = (double)source_total(from);
-    size_t len = (size_t)snprintf(
-        buf, cap, "%s", show_about(lines, (double)tally.lines, "line"));
+    uint64_t so_many = to ? to->tally->lines : counted_lines;
+    size_t len = (size_t)snprintf(buf, cap, "%s",
+                                  show_about(lines, (double)so_many, "line"));
     if (to && to->found)
-        len +=
-            (size_t)snprintf(buf + len, cap - len, ", %s %s",
-                             show_short(found, (double)tally.found), to->found);
+        len += (size_t)snprintf(buf + len, cap - len, ", %s %s",
+                                show_short(found, (double)to->tally->found),
+                                to->found);
     len += (size_t)snprintf(buf + len, cap - len, ", %s/s",
                             show_size(rate, bytes / seconds));
     if (total > 0 && bytes > 0)
         len += (size_t)snprintf(buf + len, cap - len, ", %.0f%%, %.0f s left",
                                 100 * bytes / total,
                                 seconds * (total - bytes) / bytes);
-    if (to && to->more_status) to->more_status(buf + len, cap - len);
+    if (to && to->more_status) to->more_status(to->of, buf + len, cap - len);
 }
 
 void open_flow(char **inputs, size_t n, bool hasty, bool quiet)
@@ -82,19 +88,18 @@ static uint64_t count_byte(const char *p, size_t len, char byte)
 
 uint64_t count_lines(char **inputs, size_t n)
 {
-    const char end_byte = key_format.nul ? '\0' : '\n';
     struct chunk c = {0};
     off_t began = lseek(STDIN_FILENO, 0, SEEK_CUR);
     while (read_chunk(source, &c)) {
-        tally.lines += count_byte(c.bytes, c.len, end_byte);
+        counted_lines += line_end() ? count_byte(c.bytes, c.len, end_byte())
+                                    : c.len / BINARY_WIDTH;
         if (*c.failure) fail("%s", c.failure);
     }
     free_chunk(&c);
-    uint64_t lines = atomic_exchange(&tally.lines, 0);
     if (began >= 0) lseek(STDIN_FILENO, began, SEEK_SET);
     counted = source;
     source = open_source(inputs, n, false);
-    return lines;
+    return atomic_exchange(&counted_lines, 0);
 }
 
 /* ---- One chunk ---------------------------------------------------------- */
@@ -121,14 +126,14 @@ static void prepare(struct job *job)
         job->answers =
             must_have(realloc(job->answers, job->cap * sizeof *job->answers));
     }
+    job->of = flow->of;
     if (flow->prepare) flow->prepare(job);
 }
 
-void acknowledge(size_t done)
+void acknowledge(uint64_t lines)
 {
     char text[32];
-    int len = snprintf(text, sizeof text, "%llu\n",
-                       (unsigned long long)(tally.lines + done));
+    int len = snprintf(text, sizeof text, "%llu\n", (unsigned long long)lines);
     write_all(text, (size_t)len);
 }
 
@@ -146,11 +151,11 @@ static bool ask(struct job *job)
     is_asking = false;
     for (size_t i = 0; i < done; i++)
         found += job->answers[i];
-    tally.lines += done;
-    tally.found += found;
-    tally.odd += c->odd;
-    tally.cr += c->cr;
-    tally.marked += c->marked;
+    flow->tally->lines += done;
+    flow->tally->found += found;
+    flow->tally->odd += c->odd;
+    flow->tally->cr += c->cr;
+    flow->tally->marked += c->marked;
     if (c->file != place.file) place.lines = 0;
     place.file = c->file;
     place.lines += done;
@@ -174,8 +179,8 @@ static size_t close_ranks(struct job *job)
         if (i > first) {
             const char *from = c->lines[first].data;
             const seen_key *last = &c->lines[i - 1];
-            size_t len =
-                (size_t)((const char *)last->data + last->len + 1 - from);
+            size_t len = (size_t)((const char *)last->data + last->len +
+                                  line_end() - from);
             if (to != from) memmove(to, from, len);
             to += len;
         }
@@ -187,13 +192,12 @@ static size_t close_ranks(struct job *job)
 
 static void write_lines(const char *bytes, size_t len)
 {
-    if (!flow->line_buffered) {
+    if (!flow->line_buffered || !line_end()) {
         write_all(bytes, len);
         return;
     }
-    const int end_byte = key_format.nul ? '\0' : '\n';
     while (len > 0) {
-        const char *end = memchr(bytes, end_byte, len);
+        const char *end = memchr(bytes, end_byte(), len);
         size_t line = (size_t)(end + 1 - bytes);
         write_all(bytes, line);
         bytes += line;
@@ -207,7 +211,7 @@ static void close_once(void)
     static atomic_flag closing = ATOMIC_FLAG_INIT;
     while (atomic_flag_test_and_set(&closing))
         pause();
-    if (flow->close) flow->close();
+    if (flow->close) flow->close(flow->of);
 }
 
 /* "12 lines were added": they stay, whatever ends the program now. */
@@ -216,7 +220,7 @@ static void close_once(void)
 static const char *kept(char buf[KEPT_TEXT])
 {
     char lines[UNIT_TEXT];
-    const double n = (double)tally.lines;
+    const double n = (double)flow->tally->lines;
     snprintf(buf, KEPT_TEXT, "%s %s %s", show_many(lines, n, "line"),
              n == 1 ? "was" : "were", flow->so_far);
     return buf;
@@ -234,7 +238,7 @@ static void stop_if_failed(const struct job *job)
         fail("%s; until then, %s", c->failure, kept(text_kept));
     if (!c->bad) fail("%s", c->failure);
     char before[96] = "";
-    if (flow->so_far && tally.lines > 0)
+    if (flow->so_far && flow->tally->lines > 0)
         snprintf(before, sizeof before, "; before that, %s", kept(text_kept));
     fail("%s:%llu: %s: %s%s", c->file, (unsigned long long)job->bad_line,
          show_bad_line(c, text), c->bad, before);
@@ -392,6 +396,13 @@ static void *help(void *nothing)
     return nothing;
 }
 
+void check_threads(uint64_t threads)
+{
+    if (threads > MOST_THREADS)
+        fail("-j %llu: expected at most %d threads",
+             (unsigned long long)threads, MOST_THREADS);
+}
+
 static void run_threads(size_t n)
 {
     pthread_t *helpers = must_have(malloc(n * sizeof *helpers));
@@ -445,7 +456,7 @@ static void close_early(void)
 /* Then the options are wrong, and not some of the lines. */
 static bool mostly_odd(void)
 {
-    return key_format.fields && 2 * tally.odd > tally.lines;
+    return key_format.fields && 2 * flow->tally->odd > flow->tally->lines;
 }
 
 static void note_odd(void)
@@ -463,10 +474,10 @@ static void note_odd(void)
             "%s and %zu more began with a byte order mark, which is no part of "
             "their first lines",
             file, marks - 1);
-    if (tally.odd && !mostly_odd())
-        note("%s of %s %s %s", show_count(odd, (double)tally.odd),
-             show_many(lines, (double)tally.lines, "line"),
-             tally.odd == 1 ? "has" : "have", odd_lines());
+    if (flow->tally->odd && !mostly_odd())
+        note("%s of %s %s %s", show_count(odd, (double)flow->tally->odd),
+             show_many(lines, (double)flow->tally->lines, "line"),
+             flow->tally->odd == 1 ? "has" : "have", odd_lines());
 }
 
 /* Lines whose keys are not what they look like. */
@@ -474,26 +485,26 @@ static void warn_odd(void)
 {
     char odd[UNIT_TEXT], lines[UNIT_TEXT];
     const char *encoding, *wide = source_wide(source, &encoding);
-    show_many(lines, (double)tally.lines, "line");
+    show_many(lines, (double)flow->tally->lines, "line");
     if (mostly_odd())
-        warn("%s of %s %s %s", show_count(odd, (double)tally.odd), lines,
-             tally.odd == 1 ? "has" : "have", odd_lines());
+        warn("%s of %s %s %s", show_count(odd, (double)flow->tally->odd), lines,
+             flow->tally->odd == 1 ? "has" : "have", odd_lines());
     if (wide)
         warn("%s: every other byte is NUL, as in UTF-16 without a byte order "
              "mark: then convert it first, iconv -f %s -t UTF-8",
              wide, encoding);
-    if (tally.cr)
+    if (flow->tally->cr)
         warn("%s of %s %s in CR LF, as Windows writes them, and the CR is part "
              "of %s: add --crlf to leave it out",
-             show_count(odd, (double)tally.cr), lines,
-             tally.cr == 1 ? "ends" : "end",
-             tally.cr == 1 ? "its key" : "their keys");
-    if (tally.marked)
+             show_count(odd, (double)flow->tally->cr), lines,
+             flow->tally->cr == 1 ? "ends" : "end",
+             flow->tally->cr == 1 ? "its key" : "their keys");
+    if (flow->tally->marked)
         warn("%s of %s %s with a byte order mark, from files that were put "
              "together: it is part of %s",
-             show_count(odd, (double)tally.marked), lines,
-             tally.marked == 1 ? "begins" : "begin",
-             tally.marked == 1 ? "its key" : "their keys");
+             show_count(odd, (double)flow->tally->marked), lines,
+             flow->tally->marked == 1 ? "begins" : "begin",
+             flow->tally->marked == 1 ? "its key" : "their keys");
 }
 
 void run_flow(const struct flow *f)

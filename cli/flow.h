@@ -28,9 +28,18 @@ struct job {
     size_t cap;
     uint64_t bad_line; /* its number, if chunk.bad */
     bool ready;        /* several threads: prepared */
+    void *of;          /* the flow's */
+};
+
+/* How far a flow is; the status line reads it at any time. */
+struct tally {
+    _Atomic uint64_t lines, found, odd, cr, marked;
 };
 
 struct flow {
+    void *of;            /* what the verb works with, for all it brings here */
+    struct tally *tally; /* where to count, from zero */
+
     /* By any thread, in any order; NULL: nothing but lines and keys. */
     void (*prepare)(struct job *job);
     /* By one thread, in the order of the input. How many leading lines have
@@ -40,7 +49,7 @@ struct flow {
     /* Exactly once: after the last line, before an error ends the program, or
      * when SIGINT, SIGTERM or SIGHUP does. All lines asked about are out by
      * then, except that output may be what failed. NULL: signals just kill. */
-    void (*close)(void);
+    void (*close)(void *of);
 
     /* By one thread, in the order of the input: write what takes the place of
      * the lines. NULL: the lines themselves, see `silent` and `wanted`. */
@@ -50,7 +59,7 @@ struct flow {
                           there are none */
     /* What the status line says besides, at any time, by the thread of
      * progress; NULL: nothing. */
-    void (*more_status)(char *buf, size_t cap);
+    void (*more_status)(const void *of, char *buf, size_t cap);
     /* What has become of the lines before one that is none; NULL: nothing that
      * lasts. */
     const char *so_far;
@@ -62,16 +71,12 @@ struct flow {
     uint64_t threads;
 };
 
-/* How far the flow is; the status line reads it at any time. */
-struct tally {
-    _Atomic uint64_t lines, found, odd, cr, marked;
-};
-
-extern struct tally tally;
-
 /* The source of the lines, and the start of progress: before anything that
  * takes time. */
 void open_flow(char **inputs, size_t n, bool hasty, bool quiet);
+
+/* The end of the program if these are too many. */
+void check_threads(uint64_t threads);
 
 /* All lines through it. Returns when everything is done and closed; an error
  * ends the program. */
@@ -80,8 +85,8 @@ void run_flow(const struct flow *flow);
 uint64_t flow_bytes(void); /* read so far */
 uint64_t flow_total(void); /* of regular files; 0: unknown */
 
-/* For ask(): print how many lines are safe now, so many of this chunk. */
-void acknowledge(size_t done);
+/* For ask(): print how many lines are safe now. */
+void acknowledge(uint64_t lines);
 
 /* Add up the lines of the source, then begin again: regular files only. */
 uint64_t count_lines(char **inputs, size_t n);

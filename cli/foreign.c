@@ -161,7 +161,7 @@ bool find_foreign(struct target *t)
     bool ours = is_ours(t);
     const char *named = unpacked_name(wish.dialect);
     if (is_packed_name(wish.dialect) && !ours && !is_packed(t->bytes, t->len))
-        fail("%s: is no gzip with a DCSO filter in it", t->name);
+        fail("%s: is not a gzip file of a DCSO filter", t->name);
     if (!ours && (!named || strcmp(named, "dcso") == 0) &&
         is_packed(t->bytes, t->len))
         unpack_target(t);
@@ -228,7 +228,7 @@ const char *heed_contained(const struct target *t)
     seen_size size;
     seen_size_of(t->filter, &size);
     if (wish.dialect && strcmp(unpacked_name(wish.dialect), size.dialect) != 0)
-        fail("%s: is a container of ours with a %s filter, --dialect says %s",
+        fail("%s: is a file of seen that holds a %s filter, --dialect says %s",
              t->name, size.dialect, wish.dialect);
     keys_for_dialect(size.dialect);
     return size.dialect;

@@ -73,7 +73,9 @@ static void print_option(const struct option *o)
         len += (size_t)snprintf(left + len, sizeof left - len, "%s--%s",
                                 o->letter ? ", " : "    ", o->name);
     if (o->value)
-        len += (size_t)snprintf(left + len, sizeof left - len, " %s", o->value);
+        len += (size_t)snprintf(left + len, sizeof left - len,
+                                o->type == OPTION_FORM ? "[=%s]" : " %s",
+                                o->value);
     if (2 + len < HELP_COLUMN - 1)
         printf("  %-*s", HELP_COLUMN - 2, left);
     else

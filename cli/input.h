@@ -1,8 +1,10 @@
 /*
- * input.h - files to lines to keys.
+ * input.h - lines to keys: what the options say of them, and how they are made.
  *
- *     source  ──►  chunk of whole lines  ──►  keys
- *     read()       half a megabyte            bytes to hash
+ *     source    ──►  chunk of whole lines  ──►  keys
+ *     source.h       half a megabyte            bytes to hash
+ *
+ * With --u64=binary a line is 8 bytes and has no end.
  *
  * A chunk holds whole lines of one file. Reading is sequential and cheap;
  * splitting a chunk into lines and keys touches nothing but the chunk, so
@@ -27,11 +29,19 @@ enum whole {
     WHOLE_FILES
 };
 
+enum numbers {
+    NOT_NUMBERS,
+    DECIMAL, /* in lines */
+    BINARY   /* 8 bytes each, little-endian, and nothing between them */
+};
+
+#define BINARY_WIDTH 8
+
 struct key_format {
     bool nul;           /* -0: lines end in NUL */
     bool crlf;          /* --crlf: a CR before the newline is none of the key */
     bool hex;           /* --hex: decode; "-" is the empty key */
-    bool u64;           /* --u64: decimal, to 8 bytes little-endian */
+    int u64;            /* --u64: enum numbers, to 8 bytes little-endian */
     bool fold;          /* -i: ASCII letters to lower case */
     const char *fields; /* -f: list as given, or NULL */
     const char *delim;  /* -t */
@@ -54,6 +64,10 @@ extern const struct option key_options[];
             &key_format.type,                                                  \
             "what a dialect hashes of a key (default: its bytes)"              \
     }
+
+/* The bytes of the end of a line, 0 or 1, and which it is. */
+size_t line_end(void);
+char end_byte(void);
 
 /* The filter is of this dialect, which may have a byte order of its own. */
 void keys_for_dialect(const char *dialect);
@@ -95,6 +109,10 @@ struct chunk {
 #define BAD_LINE_TEXT 48
 const char *show_bad_line(const struct chunk *c, char buf[BAD_LINE_TEXT]);
 
+/* A line as people read it, a number in decimal. */
+#define NUMBER_TEXT 24
+seen_key show_line(const struct chunk *c, size_t i, char buf[NUMBER_TEXT]);
+
 /* Bytes for a message: at most so many, and only what is harmless on a
  * terminal. */
 const char *show_bytes(char *buf, size_t cap, seen_key bytes);
@@ -109,36 +127,5 @@ void split_chunk(struct chunk *c);
  * them is no key. */
 void chunk_of(struct chunk *c, char **arguments, size_t n);
 void free_chunk(struct chunk *c);
-
-/* ---- Sources ------------------------------------------------------------ */
-
-struct source;
-
-/* Is it called `-`? */
-bool is_stdin(const char *name);
-
-/* The named files in order, stdin for "-" or for none. All of them are looked
- * at first: a file that cannot be read ends the program before anything is
- * printed. Compressed ones are decompressed; unless lines end in NUL, a mark of
- * UTF-8 at the beginning is dropped, and text that is not made of bytes (UTF-16,
- * UTF-32) is a failure. `hasty`: hand on whatever one read brings. */
-struct source *open_source(char **names, size_t n, bool hasty);
-
-/* The next lines, false at the end. Waits for more only while there is no whole
- * line, so what has been read is never held back. An error comes as the
- * `failure` of a chunk, behind the lines that were read before it. */
-bool read_chunk(struct source *s, struct chunk *c);
-
-/* Bytes of the files as they lie there: dealt with so far, and in all (0: not
- * known, for there are pipes among them). */
-uint64_t source_bytes(const struct source *s);
-uint64_t source_total(const struct source *s);
-/* The first that looks like UTF-16 without a mark, and like which, as iconv calls
- * it; NULL: none, so far. */
-const char *source_wide(const struct source *s, const char **encoding);
-
-/* How many began with a mark of UTF-8 so far, and the first of them. */
-size_t source_marks(const struct source *s, const char **file);
-void close_source(struct source *s);
 
 #endif

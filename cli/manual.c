@@ -113,7 +113,9 @@ static void put_option(const struct option *o)
             put(*c);
         printf("\\fR");
     }
-    if (o->value) {
+    if (o->value && o->type == OPTION_FORM) {
+        printf("[\\fB=%s\\fR]", o->value);
+    } else if (o->value) {
         putchar(' ');
         put_synopsis(o->value);
     }

@@ -88,7 +88,7 @@ static void must_be_there(void)
 {
     for (size_t i = 0; i < keys.n; i++)
         if (keys.there[i] && !keys.answer[i])
-            fail("a key that was added is not there: this machine, or this "
+            fail("a key that was added was not found: this machine, or this "
                  "program, is broken");
 }
 

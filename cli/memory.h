@@ -10,4 +10,7 @@ static inline void *must_have(void *memory)
     return memory;
 }
 
+/* A string as printf() would write it, to be freed. */
+char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

@@ -88,6 +88,12 @@ static void store(const struct option *o, const char *shown, const char *text)
     case OPTION_TEXT:
         *(const char **)o->to = text;
         break;
+    case OPTION_FORM:
+        if (text && strcmp(text, o->value) != 0)
+            fail("%s=%s: expected %s or %s=%s", shown, text, shown, shown,
+                 o->value);
+        *(int *)o->to = text ? 2 : 1;
+        break;
     }
     if (expected) fail("%s %s: expected %s", shown, text, expected);
 }
@@ -123,8 +129,8 @@ static size_t long_option(const struct verb *verb, char **argv, size_t left)
         store(o, shown, NULL);
         return 1;
     }
-    if (equals) {
-        store(o, shown, equals + 1);
+    if (equals || o->type == OPTION_FORM) {
+        store(o, shown, equals ? equals + 1 : NULL);
         return 1;
     }
     if (left < 2) fail("%s needs a value: %s", shown, o->value);

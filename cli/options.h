@@ -19,7 +19,9 @@ enum option_type {
     OPTION_KIND,    /* seen_kind; SEEN_ANY = not given */
     OPTION_REAL,    /* double; 0 = not given */
     OPTION_DIALECT, /* const char *, the name of one; NULL = not given */
-    OPTION_TEXT     /* const char *; NULL = not given */
+    OPTION_TEXT,    /* const char *; NULL = not given */
+    OPTION_FORM     /* int; 0 = not given, 1 = alone, 2 = --name=VALUE, where
+                       `value` is the only one that there is */
 };
 
 struct option {

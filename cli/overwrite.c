@@ -3,9 +3,9 @@
 
 #include "overwrite.h"
 
-#include "input.h"
 #include "output.h"
 #include "pack.h"
+#include "source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void must_differ(const struct stat *out, const char *output,
     int failed = is_stdin(input) ? fstat(STDIN_FILENO, &in) : stat(input, &in);
     if (failed || !same_file(out, &in)) return;
     if (output)
-        fail("%s: is the input, and the output would replace it: write to "
+        fail("%s: is the input, which the output would replace: write to "
              "another file",
              output);
     fail("%s: input and output are the same file; nothing was read or "
@@ -82,7 +82,7 @@ static void may_replace(const char *path, recognise *known, const char *what)
         return;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        fail("%s: is there, and cannot be read to see whether it is %s: %s; "
+        fail("%s: exists, and cannot be read to see whether it is %s: %s; "
              "--force replaces it",
              path, what, strerror(errno));
     size_t len = (size_t)st.st_size;
@@ -90,7 +90,7 @@ static void may_replace(const char *path, recognise *known, const char *what)
     close(fd);
     if (bytes == MAP_FAILED) fail("%s: map: %s", path, strerror(errno));
     if (!known(bytes, len))
-        fail("%s: is there, and is not %s; --force replaces it", path, what);
+        fail("%s: exists, and is not %s; --force replaces it", path, what);
     munmap(bytes, len);
 }
 

@@ -120,13 +120,13 @@ bool is_packed(const void *bytes, size_t len)
 void *unpack(const char *name, const void *bytes, size_t len, size_t *out)
 {
     (void)bytes, (void)len, (void)out;
-    fail("%s: this build knows no gzip", name);
+    fail("%s: this build has no gzip", name);
 }
 
 void *pack(const void *bytes, size_t len, size_t *out)
 {
     (void)bytes, (void)len, (void)out;
-    fail("dcso-gzip: this build knows no gzip");
+    fail("dcso-gzip: this build has no gzip");
 }
 
 #endif

@@ -64,7 +64,7 @@ static bool read_secret(void)
     if (len == SECRET)
         memcpy(secret, text, SECRET);
     else if (!(len == HEX || line) || !from_hex(text))
-        fail("%s: is no secret: expected 16 bytes or 32 hex digits",
+        fail("%s: is not a secret: expected 16 bytes or 32 hex digits",
              wish.secret_file);
     known = wish.secret_file;
     return true;
@@ -84,7 +84,7 @@ const uint8_t *new_secret(void)
     if (!wish.keyed && !wish.secret_file) return NULL;
     if (wish.secret_file && read_secret()) return secret;
     if (seen_random_secret(secret) != SEEN_OK)
-        fail("no random secret to be had");
+        fail("the system gave no random bytes for a secret");
     unwritten = wish.secret_file != NULL;
     return secret;
 }

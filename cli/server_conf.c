@@ -125,8 +125,7 @@ char *conf_check_own(const char *path, bool *password)
     done_reading(file, path);
     free(line);
     if ((*password || secret) && info.st_mode & 077)
-        note("%s: has a password, and others than its owner can read it: "
-             "chmod 600 it",
+        note("%s: has a password that other users can read: chmod 600 it",
              path);
     return full;
 }

@@ -62,7 +62,7 @@ const struct option window_options[] = {
     {0, "window", "TIME", OPTION_TIME, &wish.window_ms,
      "forget keys after this long: 5d, 30m"},
     {0, "last", "N", OPTION_COUNT, &wish.last,
-     "forget all but the last so many keys"},
+     "forget all but the last N keys"},
     {0, "generations", "G", OPTION_COUNT, &wish.generations,
      "the steps in which a window forgets (default 4)"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -164,10 +164,10 @@ void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
         fail("%s: is of kind %s, --kind says %s", name,
              seen_kind_name(is->kind), seen_kind_name(wish.kind));
     if (wish.last && wish.last != is->last)
-        fail("%s: is no window of the last %s", name,
+        fail("%s: is not a window of the last %s", name,
              show_many(a, (double)wish.last, "key"));
     if (wish.window_ms && wish.window_ms != is->window_ms)
-        fail("%s: is no window of --window, %.15g s", name,
+        fail("%s: is not a window of --window, %.15g s", name,
              (double)wish.window_ms / 1000);
     if (wish.generations && wish.generations != is->generations)
         fail("%s: has %u generations, --generations says %u", name,

@@ -24,8 +24,8 @@ struct wish {
 
 extern struct wish wish;
 
-/* Rows for verbs that make filters (of which plan only dreams), and for those
- * that only open them. */
+/* Rows for verbs that make filters, or plan them, and for those that only open
+ * them. */
 extern const struct option wish_options[];
 extern const struct option window_options[];
 extern const struct option secret_options[];

@@ -10,6 +10,7 @@
 #include "patience.h"
 #include "remote.h"
 #include "secret.h"
+#include "source.h"
 #include "spec.h"
 #include "units.h"
 
@@ -218,7 +219,7 @@ bool find_target(struct target *t, const char *name)
     if (status != SEEN_OK) fail("%s: %s", t->name, t->error.text);
     if (t->facts.plan.kind == SEEN_FOREIGN) return found_foreign(t);
     if (wish.dialect)
-        fail("%s: is a filter of ours, of kind %s: leave out --dialect",
+        fail("%s: is a filter of seen itself, of kind %s: leave out --dialect",
              t->name, seen_kind_name(t->facts.plan.kind));
     if (t->facts.plan.kind == SEEN_BITMAP) keys_for_bitmap();
     return true;
@@ -254,7 +255,7 @@ static void load_bytes(struct target *t)
 {
     if (t->facts.journaled)
         fail("%s: a writer had this file when it was copied, and part of it is "
-             "in its journal: call it by its name",
+             "in its journal: name the file instead",
              t->name);
     must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL));
     t->filter = t->loaded;
@@ -370,7 +371,7 @@ void write_target(struct target *t, seen_mode mode, const seen_spec *create)
 {
     if (t->on_server) {
         if (wait_given())
-            fail("%s: there the URL's patience= counts: leave out --wait",
+            fail("%s: the URL's patience= applies there: leave out --wait",
                  t->name);
         if (create) create_remote(t, create);
         return;
@@ -524,7 +525,8 @@ const char *output_path(const char *name)
         fail("-o is missing: expected -o FILE, or -o - for stdout");
     if (strcmp(name, "-") != 0 && !is_stdout(name)) return name;
     if (isatty(STDOUT_FILENO))
-        fail("a filter is no text for a terminal: expected -o FILE or a pipe");
+        fail("a filter is not text, and stdout is a terminal: expected -o FILE "
+             "or a pipe");
     return NULL;
 }
 

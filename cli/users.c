@@ -5,7 +5,6 @@
 
 #include "login.h"
 #include "memory.h"
-#include "near.h"
 #include "output.h"
 #include "patience.h"
 #include "progress.h"
@@ -15,8 +14,6 @@
 #include "target.h"
 #include "units.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -35,19 +32,19 @@ static struct {
 
 const struct option time_options[] = {
     {0, "at", "MS", OPTION_COUNT, &opt.at,
-     "as if it were this time: milliseconds since 1970"},
+     "use this time instead of the clock: milliseconds since 1970"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
 const struct option tail_options[] = {
     {0, "tail", NULL, OPTION_FLAG, &opt.tail,
-     "read what a writer has not checkpointed yet, too"},
+     "also read what a writer has not checkpointed yet"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
 const struct option server_policy_options[] = {
     {0, "policy", "POLICY", OPTION_TEXT, &opt.policy,
-     "on a server: instead of the user's policy, this once"},
+     "on a server: the policy for this command, instead of the user's"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -59,9 +56,9 @@ const struct option policy_options[] = {
      "batch (default): on disk before it is acknowledged;\n"
      "none: a loss of power may take the last minute"},
     {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
-     "make no store: one that is not there is an error"},
+     "do not create a store: a missing one is an error"},
     {0, "secret-file", "FILE", OPTION_TEXT, &wish.secret_file,
-     "the secret of a new store; made if it is not there"},
+     "the secret of a new store; created if missing"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
@@ -125,7 +122,7 @@ static void parse_field(const char *text, seen_policy *p)
         fail("--policy %s: expected %s", text, fields);
     }
     if (expected) fail("--policy %s: expected %s", text, expected);
-    if (twice) fail("--policy: %.*s is there twice", (int)len, text);
+    if (twice) fail("--policy: %.*s is given twice", (int)len, text);
 }
 
 static seen_policy parse_policy(const char *text)
@@ -178,57 +175,6 @@ static void complete(seen_policy *p, const seen_policy *is)
     if (!p->ttl_ms) p->ttl_ms = is->ttl_ms;
 }
 
-/* ---- Names -------------------------------------------------------------- */
-
-/* redis://...?key=NAME is one filter. */
-static bool is_server(const char *name)
-{
-    if (strncmp(name, "redis+list://", 13) == 0) return true;
-    return strncmp(name, "redis://", 8) == 0 && !strstr(name, "?key=") &&
-           !strstr(name, "&key=");
-}
-
-bool is_store(const char *name)
-{
-    struct stat st;
-    return strncmp(name, "lmdb:", 5) == 0 || strcmp(name, "mem:") == 0 ||
-           is_server(name) || (stat(name, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-/* The directory of a store that has one. */
-static const char *dir_of(const char *name)
-{
-    return strncmp(name, "lmdb:", 5) == 0 ? name + 5 : name;
-}
-
-bool same_store(const char *a, const char *b)
-{
-    return same_name(dir_of(a), dir_of(b));
-}
-
-const char *store_operand(char **operands, size_t n)
-{
-    static const char expected[] = "a directory, redis://... or mem:";
-    if (n == 0) fail("STORE is missing: expected %s", expected);
-    if (!*operands[0] || strcmp(operands[0], "lmdb:") == 0)
-        fail("STORE is empty: expected %s", expected);
-    return operands[0];
-}
-
-seen_key user_operand(const char *text)
-{
-    size_t len = strlen(text);
-    if (len == 0) fail("USER is empty: expected 1 to %d bytes", SEEN_USER_MAX);
-    if (len > SEEN_USER_MAX)
-        fail("USER has %zu bytes: expected 1 to %d", len, SEEN_USER_MAX);
-    return (seen_key){text, len};
-}
-
-const char *show_user(char buf[USER_TEXT], seen_key user)
-{
-    return show_bytes(buf, USER_TEXT, user);
-}
-
 /* ---- Stores on servers --------------------------------------------------- */
 
 /* Some things are the server's business. */
@@ -236,12 +182,12 @@ static void fit_server(const char *name)
 {
     if (!is_server(name)) return;
     if (opt.at)
-        fail("%s: there the server's clock counts: leave out --at", name);
+        fail("%s: the server's clock applies there: leave out --at", name);
     if (opt.sync)
-        fail("%s: there the server's appendfsync counts: leave out --sync",
+        fail("%s: the server's appendfsync applies there: leave out --sync",
              name);
     if (wait_given())
-        fail("%s: there the URL's patience= counts: leave out --wait", name);
+        fail("%s: the URL's patience= applies there: leave out --wait", name);
 }
 
 void check_tail(const char *store, const char *also)
@@ -301,63 +247,6 @@ static void wait_until_closed(void)
     while (changing.open)
         pthread_cond_wait(&changing.closed, &changing.lock);
     pthread_mutex_unlock(&changing.lock);
-}
-
-/* Stores of days and shards have names that are alike on purpose. */
-static bool same_but_for_digits(const char *a, const char *b)
-{
-    for (;; a++, b++) {
-        while (isdigit((unsigned char)*a))
-            a++;
-        while (isdigit((unsigned char)*b))
-            b++;
-        if (*a != *b) return false;
-        if (!*a) return true;
-    }
-}
-
-/* A store beside this one, or where it would be, with nearly its name; NULL:
- * none. To be freed. */
-static char *near_store(const char *name)
-{
-    if (is_server(name) || strcmp(name, "mem:") == 0) return NULL;
-    char *path = must_have(strdup(dir_of(name)));
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        path[--len] = '\0';
-    char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    struct near near = near_to(base, strlen(base));
-    near.slips = 2; /* one slip is a mistake, more are another name */
-    char *best = NULL;
-    if (slash) *slash = '\0';
-    DIR *dir = opendir(!slash ? "." : slash == path ? "/" : path);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        char data[512];
-        struct stat st;
-        snprintf(data, sizeof data, "%s/data.mdb", e->d_name);
-        if (strlen(base) < 3 || same_but_for_digits(e->d_name, base) ||
-            fstatat(dirfd(dir), data, &st, 0) != 0)
-            continue;
-        size_t slips = near.slips;
-        consider(&near, e->d_name);
-        if (near.slips == slips) continue;
-        free(best);
-        best = must_have(strdup(e->d_name));
-        near.best = best;
-    }
-    if (dir) closedir(dir);
-    free(path);
-    return best;
-}
-
-static bool has_journal(const char *path)
-{
-    bool has = false;
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir && !has && (e = readdir(dir));)
-        has = strncmp(e->d_name, "seen.journal-", 13) == 0;
-    if (dir) closedir(dir);
-    return has;
 }
 
 __attribute__((noreturn)) static void no_such_store(const struct users *u)
@@ -517,7 +406,7 @@ void write_users(struct users *u, const char *name, bool create)
     fit_server(name);
     not_a_filter(name);
     if (opt.no_create && is_server(name))
-        fail("%s: a server makes nothing but users: leave out --no-create",
+        fail("%s: a server has no store to create: leave out --no-create",
              name);
     if (opt.policy) wanted = parse_policy(opt.policy);
     if (opt.policy || wish.secret_file) there = policy_there(name, &u->was);
@@ -562,9 +451,9 @@ void note_opening(const struct users *u)
              u->outcome.torn_bytes ? " of it never finished" : "");
     if (seen_users_stats_of(u->store, &stats, NULL) != SEEN_OK) return;
     if (stats.clock_leaps)
-        note("%s: this machine's clock is %s ahead of the last change: it was "
-             "set, or the store was not used; old users stay until it has "
-             "been so for a day, or seen sweep --force",
+        note("%s: this machine's clock is %s ahead of the last change: the "
+             "clock was set, or the store was not used; expired users stay for "
+             "a day more, unless seen sweep --force removes them",
              u->name, show_age(a, stats.clock_ahead));
     if (!u->changed) return;
     note("%s: policy changed to %s; it was %s", u->name,

@@ -15,6 +15,7 @@
 #include "flow.h"
 #include "options.h"
 #include "output.h"
+#include "store_name.h"
 
 #include <seen_remote.h>
 
@@ -52,15 +53,6 @@ struct users {
     seen_policy policy; /* by which they were; zeros: nobody tells */
 };
 
-/* Is this what a store is called, and not a filter file? */
-bool is_store(const char *name);
-
-/* Are these two names of one store? */
-bool same_store(const char *a, const char *b);
-
-/* The verb's first operand. */
-const char *store_operand(char **operands, size_t n);
-
 /* Would --tail, or --policy where server_policy_options are, say nothing to these
  * stores? Then that is the end of the program. NULL: no such store is read. */
 void check_tail(const char *store, const char *also);
@@ -96,13 +88,6 @@ const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p);
 /* --policy of a server to come, with the defaults of what it leaves out, as its
  * module writes it. */
 const char *server_policy(const char *text, char buf[POLICY_TEXT]);
-
-/* The operand USER. */
-seen_key user_operand(const char *text);
-
-/* A user as messages show it: not all bytes are for terminals. */
-#define USER_TEXT 64
-const char *show_user(char buf[USER_TEXT], seen_key user);
 
 /* A call with u->error failed: the end of the program. */
 _Noreturn void users_failed(const struct users *u);

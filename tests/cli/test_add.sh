@@ -123,7 +123,7 @@ run "$seen" build -qo f keys; expect_failure "f: another program is changing it"
 run "$seen" merge -qo f f f; expect_failure "f: another program is changing it"
 run "$seen" info f; expect_code 0; expect; grep -q 'journal   1 change: a writer is at work' .out || wrong "info about a journal"
 run "$seen" verify f; expect_out "f: good, with a journal of 1 change"
-expect; [ "$("$seen" check -c - one <f 2>&1)" = "seen check: stdin: a writer had this file when it was copied, and part of it is in its journal: call it by its name" ] || wrong "a copy of half a file"
+expect; [ "$("$seen" check -c - one <f 2>&1)" = "seen check: stdin: a writer had this file when it was copied, and part of it is in its journal: name the file instead" ] || wrong "a copy of half a file"
 exec 3>&-
 wait
 run "$seen" verify f; expect_out "f: good"

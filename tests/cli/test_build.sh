@@ -35,7 +35,7 @@ run "$seen" build --json -o f - others; expect_json capacity 2000; expect_json l
 unset input
 run "$seen" check -qv f keys; expect_code 1
 run bash -c "cat keys | '$seen' build -o none"
-expect_failure "Only files can be counted first: add -n ITEMS, or --kind scalable or --kind set"
+expect_failure "only files can be counted first: add -n ITEMS, or --kind scalable or --kind set"
 expect_no_file none
 run bash -c "cat keys | '$seen' build -o none --kind bloom -p 1%"; expect_failure "add -n ITEMS"
 run bash -c "cat keys | '$seen' build -qo piped -n 1000"; expect_code 0; expect_silent
@@ -126,7 +126,7 @@ run "$seen" check -c --secret-file other blocked keys; expect_failure "blocked: 
 run "$seen" check --secret-file nowhere apart keys; expect_failure "nowhere: No such file"
 for bad in '' 0011 "$(cat other)00" 'zz112233445566778899aabbccddeeff'; do
   printf '%s\n' "$bad" >bad
-  run "$seen" build --secret-file bad -o none keys; expect_failure "bad: is no secret: expected 16 bytes or 32 hex digits"
+  run "$seen" build --secret-file bad -o none keys; expect_failure "bad: is not a secret: expected 16 bytes or 32 hex digits"
 done
 run "$seen" build --secret-file no/such/place -o none keys; expect_failure "no/such/place: No such file"
 # No secret is left behind by a build that failed.
@@ -151,7 +151,7 @@ expect; [ -L /dev/stdout ] || wrong "/dev/stdout is gone"
 run "$seen" build --json -o - keys; expect_json capacity 1000 err
 expect; "$seen" verify - <.out >/dev/null || wrong "JSON among the bytes"
 if command -v script >/dev/null; then
-  expect; script -qec "'$seen' build -o - keys" /dev/null </dev/null | grep -q "no text for a terminal" || wrong "bytes on a terminal"
+  expect; script -qec "'$seen' build -o - keys" /dev/null </dev/null | grep -q "stdout is a terminal" || wrong "bytes on a terminal"
 fi
 run "$seen" build -o '' keys; expect_failure "-o is missing"
 # An old file stays as it is until the new one is whole; its mode stays, too.

@@ -104,11 +104,17 @@ offers 'seen build -o out keys' keys.txt
 begins 'seen check ' urls.seen banned.seen store
 begins 'seen mark ' store
 begins 'seen check urls.seen k' keys.txt
-begins 'seen uniq --' --state --hex --json
+begins 'seen uniq --' --state --hex --json --u64
+offers 'seen uniq --u64 k' keys.txt
+offers 'seen uniq --u64=binary k' keys.txt
 begins 'seen plan -' -n -p -M --bits
 
-# What bash alone is asked: how it counts operands.
+# What bash alone is asked: how it counts operands, and that = is a word to it.
 shells=(bash)
+offers 'seen uniq --u64 = ' binary
+offers 'seen uniq --u64 = b' binary
+offers 'seen build --kind = bl' blocked bloom
+offers 'seen check --u64 = binary urls.seen k' keys.txt
 offers 'seen --v' --version
 offers 'seen check ' urls.seen banned.seen store
 offers 'seen check urls' urls.seen

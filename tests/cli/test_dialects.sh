@@ -92,7 +92,7 @@ for named in '' '--dialect dcso-gzip' '--dialect dcso'; do
 done
 run "$seen" merge -q -o merged plain packed; expect_code 0; expect; cmp -s sum merged || wrong "the first one counts"
 run "$seen" merge --key-type nonsense -o merged plain packed; expect_failure "--key-type nonsense: expected"
-run "$seen" check --dialect dcso-gzip plain "$keys"; expect_failure "is no gzip with a DCSO filter"
+run "$seen" check --dialect dcso-gzip plain "$keys"; expect_failure "is not a gzip file of a DCSO filter"
 head -c 500 packed >half.gz
 run "$seen" check half.gz "$keys"; expect_failure "its gzip is damaged, cut off"
 (cat packed; echo x) >longer
@@ -121,7 +121,7 @@ run "$seen" check --dialect gozero "$file" /dev/null; expect_failure "as gozero:
 run "$seen" check --dialect gozero --bits 20 "$file" /dev/null; expect_failure "beyond --bits"
 seq 1 100 >numbers
 "$seen" build -q -o ours numbers
-run "$seen" check --dialect leveldb ours numbers; expect_failure "is a filter of ours, of kind blocked"
+run "$seen" check --dialect leveldb ours numbers; expect_failure "is a filter of seen itself, of kind blocked"
 
 # ---- Change -----------------------------------------------------------------
 
@@ -135,7 +135,7 @@ cp reserved before
 run "$seen" add --dialect leveldb reserved numbers; expect_code 2; expect_err "cannot be added"
 expect; cmp -s reserved before || wrong "a block of a form to come is not touched"
 run "$seen" check -c --dialect leveldb reserved numbers; expect_out 100
-run "$seen" remove --dialect leveldb block numbers; expect_failure "cannot forget single keys"
+run "$seen" remove --dialect leveldb block numbers; expect_failure "cannot remove single keys"
 run "$seen" uniq --state "$name.seen" numbers; expect_failure "is a filter of another system"
 chmod 640 block
 "$seen" add -q --dialect leveldb block <<<new
@@ -153,7 +153,7 @@ load redisbloom-cf
 run "$seen" build -q --hex --dialect redisbloom-cf -n 1500 -o cuckoo "$built"; expect_code 0
 run "$seen" remove -q --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_code 0; expect_silent
 expect; cmp -s cuckoo "$file" || wrong "added and removed, the same bytes"
-run "$seen" remove --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_err "not there"
+run "$seen" remove --hex cuckoo "$vectors/keys/redisbloom-cf-removed.txt"; expect_err "not found"
 run "$seen" info cuckoo; expect; grep -q 'RedisBloom CF' .out || wrong "sniffed"
 # In a container of ours it can forget all the same, and others cannot.
 run "$seen" build -q --hex --dialect redisbloom-cf -n 1500 -o cuckoo "$built"; expect_code 0
@@ -161,9 +161,9 @@ run "$seen" convert -q cuckoo --to native -o contained-cf; expect_code 0
 run "$seen" remove -q --hex contained-cf "$vectors/keys/redisbloom-cf-removed.txt"; expect_code 0; expect_silent
 run "$seen" convert -q contained-cf --to redisbloom-cf -o back; expect_code 0
 expect; cmp -s back "$file" || wrong "removed in the container, the same bytes"
-run "$seen" remove contained few; expect_failure "contained: dcso filters cannot forget single keys"
-run "$seen" remove --dialect dcso contained-cf few; expect_failure "contained-cf: is a container of ours with a redisbloom-cf filter, --dialect says dcso"
-run "$seen" check --dialect leveldb contained few; expect_failure "contained: is a container of ours with a dcso filter, --dialect says leveldb"
+run "$seen" remove contained few; expect_failure "contained: dcso filters cannot remove single keys"
+run "$seen" remove --dialect dcso contained-cf few; expect_failure "contained-cf: is a file of seen that holds a redisbloom-cf filter, --dialect says dcso"
+run "$seen" check --dialect leveldb contained few; expect_failure "contained: is a file of seen that holds a dcso filter, --dialect says leveldb"
 
 # ---- Merge ------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ run "$seen" plan --dialect leveldb -n 1000 -p 1% --json; expect_json bits 10000;
 run "$seen" plan --dialect leveldb -n 1000 --bits-per-key 20 --json; expect_json hashes 13
 run "$seen" plan --dialect leveldb -n 1000; expect_failure "--bits-per-key or -p is needed"
 run "$seen" plan --dialect gozero --kind bloom -n 9; expect_failure "exclude each other"
-run "$seen" plan --bits-per-key 8 -n 9; expect_failure "goes with --dialect"
+run "$seen" plan --bits-per-key 8 -n 9; expect_failure "--bits-per-key requires --dialect"
 run "$seen" plan --bits-per-key 0 -n 9; expect_failure "a number above 0"
 run "$seen" dialects -q; expect_code 0; expect_silent
 run "$seen" convert "$vectors/bits-and-blooms/filter.bin" --to bits-and-blooms-json -o -

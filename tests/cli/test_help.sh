@@ -46,7 +46,7 @@ run "$seen" plan -kind bloom; expect_failure "did you mean --kind?"
 run "$seen" uniq -Z; expect_failure "unknown option -Z; \`seen uniq --help\` lists them"
 run "$seen" help uniq extra; expect_failure "expected one VERB"
 run "$seen" help --completions tcsh; expect_failure "expected bash, zsh or fish"
-run "$seen" help --man --completions bash; expect_failure "expected nothing beside it"
+run "$seen" help --man --completions bash; expect_failure "leave out VERB and --man"
 
 # ---- The examples run ------------------------------------------------------
 #

@@ -87,7 +87,7 @@ for option in '--at 1000' --tail '--policy ttl=1d'; do
 done
 for option in '--dialect dcso' '--secret-file key' '-n 5' '--key-type i32'; do
   # shellcheck disable=SC2086
-  run "$seen" info store $option; expect_failure "store: is a store: only options for stores"
+  run "$seen" info store $option; expect_failure "store: is a store: leave out the options of filters"
 done
 run "$seen" info window --user alice; expect_failure "--user: expected one STORE: a directory, redis://... or mem:"
 

@@ -48,7 +48,7 @@ done
 options_of() { # VERB: those of its help
   "$seen" "$1" --help | sed -nE '/^options:/,/^examples:/ {
     s/^  (-.)(, (--[a-z0-9-]+))?( .*|$)/\1 \3/p
-    s/^      (--[a-z0-9-]+)( .*|$)/\1/p
+    s/^      (--[a-z0-9-]+)(\[=[a-z]+\])?( .*|$)/\1/p
   }' | tr ' ' '\n' | grep . | sort -u
 }
 for shell in "${shells[@]}"; do
@@ -65,7 +65,7 @@ for verb in "${verbs[@]}"; do
     last="$verb $option"
     expect; grep -qF -- "\\fB${option//-/\\-}\\fR" page || wrong "not in the manual page"
     expect; grep -q -- "options='.* ${option}[ ']" verb.bash || wrong "not in the completions of bash"
-    expect; grep -q -- "['})]${option}[+=]\?\[" verb.zsh || wrong "not in the completions of zsh"
+    expect; grep -q -- "['})]${option}[+=]\?-\?\[" verb.zsh || wrong "not in the completions of zsh"
     case $option in
     --*) pattern="-l ${option#--}" ;;
     *) pattern="-s ${option#-}" ;;

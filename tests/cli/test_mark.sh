@@ -146,7 +146,7 @@ refused 5d "--policy 5d: expected items=, generations=, fpp= or ttl="
 refused items "--policy items: expected items=, generations=, fpp= or ttl="
 refused items= "--policy items=: expected a count such as"
 refused items=0 "--policy items=0: expected at least 1"
-refused items=10,items=20 "--policy: items is there twice"
+refused items=10,items=20 "--policy: items is given twice"
 refused items=10, "--policy : expected items="
 refused item=10 "--policy item=10: expected items="
 refused Items=10 "--policy Items=10: expected items="
@@ -187,7 +187,7 @@ echo 00112233445566778899aabbccddeeff >other
 run "$seen" mark s1 u k --secret-file other; expect_failure "s1: the secret in other is another one"
 run "$seen" mark s1 u k --secret-file missing; expect_failure "missing: No such file"; expect_no_file missing
 echo short >nokey
-run "$seen" mark s3 u k --secret-file nokey; expect_failure "nokey: is no secret"; expect_no_file s3
+run "$seen" mark s3 u k --secret-file nokey; expect_failure "nokey: is not a secret"; expect_no_file s3
 
 # ---- One writer -------------------------------------------------------------
 

@@ -66,18 +66,18 @@ expect_no_file s
 # ---- The output is something else -----------------------------------------
 printf 'my notes\n' >notes; cp notes notes.copy
 run "$seen" build -n 1000 -o notes keys
-expect_failure "notes: is there, and is not a filter that can be recognised; --force replaces it"
+expect_failure "notes: exists, and is not a filter that can be recognised; --force replaces it"
 intact notes notes.copy
-run "$seen" build -n 1000 --dialect guava -o notes keys; expect_failure "notes: is there"; intact notes notes.copy
-run "$seen" merge -o notes f.seen g.seen; expect_failure "notes: is there"; intact notes notes.copy
+run "$seen" build -n 1000 --dialect guava -o notes keys; expect_failure "notes: exists"; intact notes notes.copy
+run "$seen" merge -o notes f.seen g.seen; expect_failure "notes: exists"; intact notes notes.copy
 "$seen" build -q -n 1000 --dialect guava -o guava keys
-run "$seen" convert guava --to native -o notes; expect_failure "notes: is there"; intact notes notes.copy
+run "$seen" convert guava --to native -o notes; expect_failure "notes: exists"; intact notes notes.copy
 "$seen" convert -q guava --to native -o boxed
-run "$seen" convert boxed --to guava -o notes; expect_failure "notes: is there"; intact notes notes.copy
+run "$seen" convert boxed --to guava -o notes; expect_failure "notes: exists"; intact notes notes.copy
 gzip -c keys >keys.gz; cp keys.gz keys.gz.copy
-run "$seen" build -n 1000 -o keys.gz extra; expect_failure "keys.gz: is there"; intact keys.gz keys.gz.copy
-run "$seen" plan -n 1000 -p 1% --plot notes; expect_failure "notes: is there, and is not an SVG picture"; intact notes notes.copy
-run "$seen" bench -n 1000 --plot notes; expect_failure "notes: is there, and is not an SVG picture"; intact notes notes.copy
+run "$seen" build -n 1000 -o keys.gz extra; expect_failure "keys.gz: exists"; intact keys.gz keys.gz.copy
+run "$seen" plan -n 1000 -p 1% --plot notes; expect_failure "notes: exists, and is not an SVG picture"; intact notes notes.copy
+run "$seen" bench -n 1000 --plot notes; expect_failure "notes: exists, and is not an SVG picture"; intact notes notes.copy
 run "$seen" plan -q -n 1000 -p 1% --plot plot.svg; expect_code 0
 run "$seen" plan -q -n 1000 -p 1% --plot plot.svg; expect_code 0 # again
 run "$seen" plan -q -n 1000 -p 1% --plot notes --force; expect_code 0

@@ -13,10 +13,10 @@ for kind in cuckoo bitmap; do
   # shellcheck disable=SC2086
   "$seen" build -q --kind $kind $p -o $kind keys
   run "$seen" remove $kind some
-  expect_code 0; expect_out ''; expect_err "$kind: 400 keys removed, 0 not there"
+  expect_code 0; expect_out ''; expect_err "$kind: 400 keys removed, 0 not found"
   run "$seen" check -c $kind some; expect_out 0
   run "$seen" check -qv $kind rest; expect_code 1
-  run "$seen" remove $kind some strange; expect_err "$kind: 0 keys removed, 410 not there"
+  run "$seen" remove $kind some strange; expect_err "$kind: 0 keys removed, 410 not found"
   run "$seen" verify $kind; expect_code 0
   run "$seen" add -q $kind some; run "$seen" check -qv $kind keys; expect_code 1
   run "$seen" remove --json $kind some strange; expect_silent
@@ -29,7 +29,7 @@ done
 for kind in bloom blocked fuse scalable set sorted; do
   "$seen" build -q --kind $kind -o $kind keys; cp $kind before
   run "$seen" remove $kind keys
-  expect_failure "$kind: is of kind $kind, which cannot forget single keys; kinds cuckoo and bitmap can"
+  expect_failure "$kind: is of kind $kind, which cannot remove single keys; kinds cuckoo and bitmap can"
   expect; cmp -s $kind before || wrong "a refused removal changed the file"
 done
 

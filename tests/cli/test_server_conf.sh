@@ -51,7 +51,7 @@ down
 
 # What SEEN.POLICY has set counts more, and that is said.
 up --dir data --policy ttl=20d
-expect; grep -q 'SEEN.POLICY has set the default, to items=1000,generations=5,fpp=0.001,ttl=2592000000ms' up.err || wrong "who wins"
+expect; grep -q 'SEEN.POLICY has set the default to items=1000,generations=5,fpp=0.001,ttl=2592000000ms' up.err || wrong "who wins"
 run "${ask[@]}" SEEN.POLICY default RESET; expect_out OK
 run policy; expect_out "items=1000,generations=5,fpp=0.001,ttl=1728000000ms"
 down
@@ -70,7 +70,7 @@ up --dir data --config own.conf
 ask=(env REDISCLI_AUTH="pass word" redis-cli -p "$port")
 run "${ask[@]}" CONFIG GET maxmemory; expect_out $'maxmemory\n52428800'
 run "${ask[@]}" CONFIG REWRITE; expect_out OK
-expect; grep -q 'own.conf: has a password, and others' up.err || wrong "a password that others can read"
+expect; grep -q 'own.conf: has a password that other users can read' up.err || wrong "a password that others can read"
 expect; ! grep "pass word" up.out up.err || wrong "the password is shown"
 down; expect_code 0
 chmod 600 own.conf

@@ -31,17 +31,17 @@ for verb in "fresh $store alice" "forget $store alice a" "info $store --user ali
   # shellcheck disable=SC2086
   run "$seen" $verb --policy fpp=1e-30; expect_failure "--policy fpp=1e-30: "
 done
-run "$seen" info "$store" "${policy[@]}"; expect_failure "--policy goes with --user"
+run "$seen" info "$store" "${policy[@]}"; expect_failure "--policy requires --user"
 
 # ---- The server's business ---------------------------------------------------
 
 for verb in "fresh $store alice" "take $store alice -n 1" "mark $store alice x" "forget $store alice" "info $store" "info $store --user alice"; do
   # shellcheck disable=SC2086
-  run "$seen" $verb --at 1000; expect_failure "$store: there the server's clock counts: leave out --at"
+  run "$seen" $verb --at 1000; expect_failure "$store: the server's clock applies there: leave out --at"
 done
 for verb in "take $store alice -n 1" "mark $store alice x"; do
   # shellcheck disable=SC2086
-  run "$seen" $verb --sync none; expect_failure "$store: there the server's appendfsync counts: leave out --sync"
+  run "$seen" $verb --sync none; expect_failure "$store: the server's appendfsync applies there: leave out --sync"
 done
 for verb in "fresh $store alice" "info $store" "take mem: alice -n 1 --also $store"; do
   # shellcheck disable=SC2086
@@ -50,7 +50,7 @@ done
 "$seen" mark -q feed bob a; "$seen" mark -q "$store" bob b
 run "$seen" fresh feed bob --also "$store" --tail posts; expect_code 0; expect_out c
 run "$seen" fresh "$store" bob --also feed --tail posts; expect_code 0; expect_out c
-run "$seen" fresh feed alice --also "$store" --at 1000 posts; expect_failure "clock counts"
+run "$seen" fresh feed alice --also "$store" --at 1000 posts; expect_failure "clock applies there"
 run "$seen" info "$store"; expect_code 0
 
 # ---- A filter is no store -----------------------------------------------------

@@ -88,7 +88,7 @@ run "$seen" uniq --state u second; expect_failure "u: is of kind fuse, which tak
 run "$seen" uniq -q --state apart --secret-file key first; expect_code 0; expect_file key
 run "$seen" uniq --state apart first; expect_failure "apart: its secret is kept apart: add --secret-file"
 run "$seen" uniq --state apart --secret-file key second; expect; cmp -s .out fresh || wrong "with its secret"
-run "$seen" uniq --secret-file key first; expect_failure "--secret-file goes with --state"
+run "$seen" uniq --secret-file key first; expect_failure "--secret-file requires --state"
 
 # ---- Killed on the way ------------------------------------------------------
 

@@ -73,8 +73,8 @@ expect_err "feed: 1 mark, 1 of them new"
 
 # ---- Where there is nothing to wait for --------------------------------------
 
-run "$seen" mark --wait 1s redis://127.0.0.1:1 u i; expect_failure "patience= counts: leave out --wait"
-run "$seen" uniq --wait 1s items; expect_failure "--wait goes with --state"
+run "$seen" mark --wait 1s redis://127.0.0.1:1 u i; expect_failure "patience= applies there: leave out --wait"
+run "$seen" uniq --wait 1s items; expect_failure "--wait requires --state"
 run "$seen" take feed u -n 1 --also feed items; expect_failure "--also feed: is STORE itself"
 run "$seen" take feed u -n 1 --also lmdb:./feed items; expect_failure "--also lmdb:./feed: is STORE itself"
 finish

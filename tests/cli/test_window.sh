@@ -21,7 +21,7 @@ run "$seen" add last.seen few; expect_code 0
 expect; [[ $err != *planned* ]] || wrong "a full window is as planned"
 run "$seen" check -c last.seen newest
 expect; [ "$(cat .out)" -le 50 ] || wrong "old keys stay"
-run "$seen" add --last 300 last.seen later; expect_failure "is no window of the last 300 keys"
+run "$seen" add --last 300 last.seen later; expect_failure "is not a window of the last 300 keys"
 
 run "$seen" build -q --last 200 --generations 8 -o eight.seen keys; expect_code 0
 run "$seen" info eight.seen; expect; grep -q 'in 8 generations' .out || wrong "--generations"
@@ -40,7 +40,7 @@ run "$seen" info --json time.seen; expect; grep -q '"window_ms": 1000' .out || w
 sleep 2
 run "$seen" check -c time.seen keys; expect_out 0
 run "$seen" verify time.seen; expect_code 0
-run "$seen" add --window 2s -n 1000 time.seen later; expect_failure "is no window of --window, 2 s"
+run "$seen" add --window 2s -n 1000 time.seen later; expect_failure "is not a window of --window, 2 s"
 # A slow machine must not make a key too old before it is asked for.
 run "$seen" add -q --window 1h -n 1000 hour.seen later; expect_code 0
 run "$seen" add -q --window 1h -n 1000 hour.seen keys; expect_code 0

@@ -112,7 +112,7 @@ def filters(module):
             true(10000 <= found <= 10200, "%d found" % found)
             same(good("check", "-c", u, text=keys), b"20000\n")
             true(b"20,000" in good("info", u), "capacity")
-            bad("cannot forget single keys", "remove", u, text=keys)
+            bad("cannot remove single keys", "remove", u, text=keys)
         # An evicted part is not an empty one.
         r = server.client()
         plain = "redis+plain://127.0.0.1:%d/plain" % server.port
@@ -261,7 +261,7 @@ def leaving(module):
                 bad("no such filter", "check", u, text=b"7\n")
             else:
                 same(good("check", "-v", u, text=b"7\n"), b"7\n")
-                true("is not there" in Run("add", u, "--ttl", "1h").err, "nothing to expire")
+                true("not found" in Run("add", u, "--ttl", "1h").err, "nothing to expire")
         bad("as a whole", "forget", "redis+bitmap://%s/b?bits=40" % where, "1")
         bad("is for filters on servers", "add", os.path.join(server.directory, "f"), "-n", "9",
             "-p", "1%", "--ttl", "1h", text=b"a\n")
@@ -381,7 +381,7 @@ def what_is_not_ours(module):
             bad("-n and -p alone", "add", plain, "-n", "1000", "-p", "0.1%", *wish, text=b"a\n")
         same(r("KEYS", "urls*"), [])
         good("add", plain, "-n", "1000", "-p", "0.1%", text=b"a\n")
-        true("is there already" in Run("add", plain, "-n", "1e6", text=b"b\n").err, "a note")
+        true("exists already" in Run("add", plain, "-n", "1e6", text=b"b\n").err, "a note")
         part = [k for k in r("KEYS", "urls:*")]
         r("DEL", *part)
         bad("is gone", "info", plain)
