@@ -1,5 +1,5 @@
 /*
- * shelf_lmdb.c - records in LMDB.
+ * backend_lmdb.c - records in LMDB.
  *
  * Two databases in one environment: `users` maps names to records, each with
  * four bytes behind it, the CRC32C of name and record: LMDB has no checksums,
@@ -37,7 +37,7 @@
  */
 #define _XOPEN_SOURCE 700
 
-#include "users/shelf.h"
+#include "users/backend.h"
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -64,9 +64,9 @@
 #define LACK ((uint64_t)1 << 16) /* bytes free: then it was that */
 #define CRC  4                   /* bytes behind a record */
 
-struct shelf {
-    struct shelf *next; /* in the list of what is open */
-    uint64_t process;   /* that opened it */
+struct backend {
+    struct backend *next; /* in the list of what is open */
+    uint64_t process;     /* that opened it */
     uint64_t device, inode;
     bool disowned; /* we are another one */
     MDB_env *env;
@@ -85,7 +85,7 @@ struct shelf {
 };
 
 struct view {
-    struct shelf *shelf;
+    struct backend *backend;
     MDB_txn *txn;
     bool awake, held;
 };
@@ -96,7 +96,7 @@ static const seen_allocator system_memory;
 
 /* LMDB calls a write that was cut short EIO; on a full disk that is for the lack
  * of space. */
-static int real_reason(const struct shelf *s, int rc)
+static int real_reason(const struct backend *s, int rc)
 {
     mdb_filehandle_t fd;
     uint64_t left;
@@ -137,13 +137,13 @@ static seen_status reported(int rc, seen_error *error)
 
 /* LMDB 0.9.24 leaves the descriptor of data.mdb, which has the secret, to programs
  * that are started. If that cannot be helped, it is as it was. */
-static void hide(struct shelf *s)
+static void hide(struct backend *s)
 {
     mdb_filehandle_t fd;
     if (mdb_env_get_fd(s->env, &fd) == 0) (void)seen_os->cloexec(fd);
 }
 
-static int open_env(struct shelf *s, const char *dir, bool write)
+static int open_env(struct backend *s, const char *dir, bool write)
 {
     unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (write ? 0 : MDB_RDONLY) |
                      (s->lockless ? MDB_NOLOCK : 0);
@@ -165,7 +165,7 @@ static int open_env(struct shelf *s, const char *dir, bool write)
 }
 
 /* What readers that died have left behind would keep old pages forever. */
-static int open_databases(struct shelf *s, bool write)
+static int open_databases(struct backend *s, bool write)
 {
     MDB_txn *txn;
     int dead, rc = mdb_reader_check(s->env, &dead);
@@ -185,7 +185,7 @@ static int open_databases(struct shelf *s, bool write)
  * thread held it then; this lock says which process holds it, and one of another
  * process is nobody's.
  */
-static struct shelf *open_shelves;
+static struct backend *open_backends;
 static atomic_uint_fast64_t open_lock; /* a process, or 0 */
 
 static void lock_list(uint64_t us)
@@ -203,39 +203,39 @@ static void unlock_list(void)
     atomic_store(&open_lock, 0);
 }
 
-static bool enlist(struct shelf *s)
+static bool enlist(struct backend *s)
 {
     bool twice = false;
     s->process = seen_os->process();
     lock_list(s->process);
-    for (struct shelf *o = open_shelves; o; o = o->next)
+    for (struct backend *o = open_backends; o; o = o->next)
         twice |= o->device == s->device && o->inode == s->inode &&
                  o->process == s->process;
     if (!twice) {
-        s->next = open_shelves;
-        open_shelves = s;
+        s->next = open_backends;
+        open_backends = s;
     }
     unlock_list();
     return !twice;
 }
 
-static void strike_off(struct shelf *s)
+static void strike_off(struct backend *s)
 {
     lock_list(seen_os->process());
-    struct shelf **o = &open_shelves;
+    struct backend **o = &open_backends;
     while (*o && *o != s)
         o = &(*o)->next;
     if (*o) *o = s->next;
     unlock_list();
 }
 
-static void disown(void *shelf)
+static void disown(void *backend)
 {
-    ((struct shelf *)shelf)->disowned = true;
+    ((struct backend *)backend)->disowned = true;
 }
 
 /* Locks may be held by threads that are not here. */
-static void close_disowned(struct shelf *s)
+static void close_disowned(struct backend *s)
 {
     strike_off(s);
     if (pthread_mutex_trylock(&s->gate) != 0) return;
@@ -243,9 +243,9 @@ static void close_disowned(struct shelf *s)
     seen_release(&system_memory, s, sizeof *s);
 }
 
-static void shelf_close(void *shelf)
+static void backend_close(void *backend)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     if (s->disowned) {
         close_disowned(s);
         return;
@@ -271,7 +271,7 @@ static bool name_file(char buf[SEEN_PATH_ROOM], const char *dir,
  * leave half of one when the power or the space fails. */
 static seen_status fill_new(const char *path, seen_error *error)
 {
-    struct shelf s = {0};
+    struct backend s = {0};
     int rc = mdb_env_create(&s.env);
     if (!rc) rc = mdb_env_set_mapsize(s.env, MAP_LEAST);
     if (!rc) rc = mdb_env_set_maxdbs(s.env, 2);
@@ -301,7 +301,7 @@ static seen_status check_data(const char *file, bool write, seen_error *error)
  * when it is opened (pages.c). If this fails, the transaction is there all the same;
  * whoever made it is told, as a disk that cannot do this is not to be trusted.
  */
-static int keep_length(struct shelf *s)
+static int keep_length(struct backend *s)
 {
     MDB_envinfo info;
     MDB_stat stat;
@@ -353,7 +353,7 @@ static seen_status prepare_locks(const char *file, const char *data, bool *made)
 /* ---- Readers without lock.mdb ------------------------------------------- */
 
 /* Is it one, and why? Otherwise errno says what is wrong with lock.mdb. */
-static seen_status go_lockless(struct shelf *s, const char *dir, bool write,
+static seen_status go_lockless(struct backend *s, const char *dir, bool write,
                                seen_error *error)
 {
     int why = errno;
@@ -375,7 +375,7 @@ static seen_status go_lockless(struct shelf *s, const char *dir, bool write,
 }
 
 /* While this reader is in, no writer is. */
-static int enter(struct shelf *s)
+static int enter(struct backend *s)
 {
     seen_status status = SEEN_OK;
     if (!s->lockless || !s->writers_name[0]) return 0;
@@ -394,7 +394,7 @@ static int enter(struct shelf *s)
     return status == SEEN_OK ? 0 : status == SEEN_BUSY ? EBUSY : errno;
 }
 
-static void leave(struct shelf *s)
+static void leave(struct backend *s)
 {
     if (!s->lockless || !s->writers_name[0]) return;
     pthread_mutex_lock(&s->gate);
@@ -407,17 +407,17 @@ static void leave(struct shelf *s)
 
 /* ---- Opening it --------------------------------------------------------- */
 
-static seen_status open_files(struct shelf *s, const char *dir, bool write,
+static seen_status open_files(struct backend *s, const char *dir, bool write,
                               seen_error *error)
 {
     char data[SEEN_PATH_ROOM], locks[SEEN_PATH_ROOM];
     bool made, made_locks = false;
     if (!name_file(data, dir, "data.mdb") || !name_file(locks, dir, "lock.mdb"))
         return seen_fail_io(error, NULL, "name");
-    seen_status status = seen_shelf_look(dir, &made, error);
+    seen_status status = seen_backend_look(dir, &made, error);
     if (status == SEEN_OK) status = check_data(data, write, error);
     if (status == SEEN_OK && write && !made)
-        status = seen_shelf_make(dir, fill_new, error);
+        status = seen_backend_make(dir, fill_new, error);
     if (status == SEEN_OK && prepare_locks(locks, data, &made_locks) != SEEN_OK)
         status = go_lockless(s, dir, write, error);
     if (status != SEEN_OK) return status;
@@ -433,12 +433,12 @@ static seen_status open_files(struct shelf *s, const char *dir, bool write,
     return status;
 }
 
-static seen_status shelf_open(void **out, const char *dir, bool write,
-                              seen_error *error)
+static seen_status backend_open(void **out, const char *dir, bool write,
+                                seen_error *error)
 {
     struct seen_stat st;
     if (seen_os->stat(dir, &st) != 0) return seen_fail_io(error, NULL, "look");
-    struct shelf *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    struct backend *s = seen_alloc_zeroed(&system_memory, sizeof *s);
     if (!s) return SEEN_NOMEM;
     pthread_rwlock_init(&s->growing, NULL);
     pthread_mutex_init(&s->gate, NULL);
@@ -446,7 +446,7 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     s->device = st.device;
     s->inode = st.inode;
     if (!enlist(s)) {
-        shelf_close(s);
+        backend_close(s);
         return seen_fail(error, SEEN_BUSY, NULL,
                          "this process has it open: share that handle");
     }
@@ -454,25 +454,25 @@ static seen_status shelf_open(void **out, const char *dir, bool write,
     if (status == SEEN_OK)
         *out = s;
     else
-        shelf_close(s);
+        backend_close(s);
     return status;
 }
 
 /* ---- Transactions that read --------------------------------------------- */
 
-static void lock_map(struct shelf *s)
+static void lock_map(struct backend *s)
 {
     if (s->limited) pthread_rwlock_rdlock(&s->growing);
 }
 
-static void unlock_map(struct shelf *s)
+static void unlock_map(struct backend *s)
 {
     if (s->limited) pthread_rwlock_unlock(&s->growing);
 }
 
 /* Another process has made the map larger: so do we, unless somebody is reading
  * in it. With the lock, which is let go meanwhile. */
-static int follow(struct shelf *s)
+static int follow(struct backend *s)
 {
     if (!s->limited || s->held) return MDB_MAP_RESIZED;
     pthread_rwlock_unlock(&s->growing);
@@ -483,14 +483,14 @@ static int follow(struct shelf *s)
     return rc;
 }
 
-static int begin_or_renew(struct shelf *s, MDB_txn **txn)
+static int begin_or_renew(struct backend *s, MDB_txn **txn)
 {
     if (*txn) return mdb_txn_renew(*txn);
     return mdb_txn_begin(s->env, NULL, MDB_RDONLY, txn);
 }
 
 /* *txn: NULL, or one that was reset. On success the map is locked. */
-static int begin_read(struct shelf *s, MDB_txn **txn)
+static int begin_read(struct backend *s, MDB_txn **txn)
 {
     int rc = enter(s);
     if (rc) return rc;
@@ -507,7 +507,7 @@ static int begin_read(struct shelf *s, MDB_txn **txn)
     return rc;
 }
 
-static void end_read(struct shelf *s, MDB_txn *txn)
+static void end_read(struct backend *s, MDB_txn *txn)
 {
     mdb_txn_abort(txn);
     unlock_map(s);
@@ -516,7 +516,7 @@ static void end_read(struct shelf *s, MDB_txn *txn)
 
 static const MDB_val meta_key = {5, "store"};
 
-static seen_status get_meta(const struct shelf *s, MDB_txn *txn,
+static seen_status get_meta(const struct backend *s, MDB_txn *txn,
                             struct seen_meta *out, seen_error *error)
 {
     MDB_val key = meta_key, value;
@@ -529,9 +529,9 @@ static seen_status get_meta(const struct shelf *s, MDB_txn *txn,
     return status;
 }
 
-static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
+static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     MDB_txn *txn = NULL;
     int rc = begin_read(s, &txn);
     if (rc) return reported(rc, error);
@@ -542,11 +542,11 @@ static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
 
 /* ---- Views -------------------------------------------------------------- */
 
-static seen_status view_new(void *shelf, void **out)
+static seen_status view_new(void *backend, void **out)
 {
     struct view *v = seen_alloc_zeroed(&system_memory, sizeof *v);
     if (!v) return SEEN_NOMEM;
-    v->shelf = shelf;
+    v->backend = backend;
     *out = v;
     return SEEN_OK;
 }
@@ -558,10 +558,10 @@ static void view_sleep(void *view)
     mdb_txn_reset(v->txn);
     v->awake = false;
     if (v->held)
-        v->shelf->held--;
+        v->backend->held--;
     else
-        unlock_map(v->shelf);
-    leave(v->shelf);
+        unlock_map(v->backend);
+    leave(v->backend);
     v->held = false;
 }
 
@@ -570,8 +570,8 @@ static void view_sleep(void *view)
 static void view_hold(void *view)
 {
     struct view *v = view;
-    v->shelf->held++;
-    unlock_map(v->shelf);
+    v->backend->held++;
+    unlock_map(v->backend);
     v->held = true;
 }
 
@@ -579,7 +579,7 @@ static void view_free(void *view)
 {
     struct view *v = view;
     if (!v) return;
-    if (!v->shelf->disowned) {
+    if (!v->backend->disowned) {
         view_sleep(v);
         if (v->txn) mdb_txn_abort(v->txn);
     }
@@ -590,7 +590,7 @@ static seen_status view_wake(void *view, seen_error *error)
 {
     struct view *v = view;
     if (v->awake) return SEEN_OK;
-    int rc = begin_read(v->shelf, &v->txn);
+    int rc = begin_read(v->backend, &v->txn);
     v->awake = rc == 0;
     return reported(rc, error);
 }
@@ -599,7 +599,7 @@ static seen_status view_told(void *view, struct seen_meta *out,
                              seen_error *error)
 {
     const struct view *v = view;
-    return get_meta(v->shelf, v->txn, out, error);
+    return get_meta(v->backend, v->txn, out, error);
 }
 
 static uint64_t view_sees(void *view)
@@ -626,7 +626,7 @@ static seen_status view_get(void *view, seen_key user, seen_record *record)
 {
     struct view *v = view;
     MDB_val key = {user.len, (void *)(uintptr_t)user.data}, value;
-    int rc = mdb_get(v->txn, v->shelf->users, &key, &value);
+    int rc = mdb_get(v->txn, v->backend->users, &key, &value);
     if (rc) return status_of(rc);
     *record = checked(user, &value);
     return record->data ? SEEN_OK : SEEN_CORRUPT;
@@ -639,7 +639,7 @@ view_each(void *view, const seen_key *after,
     struct view *v = view;
     MDB_cursor *cursor;
     MDB_val key = {0}, value;
-    int rc = mdb_cursor_open(v->txn, v->shelf->users, &cursor);
+    int rc = mdb_cursor_open(v->txn, v->backend->users, &cursor);
     if (rc) return status_of(rc);
     if (after) {
         key = (MDB_val){after->len, (void *)(uintptr_t)after->data};
@@ -664,22 +664,22 @@ view_each(void *view, const seen_key *after,
 
 /* ---- Transactions ------------------------------------------------------- */
 
-static seen_status begin(void *shelf, seen_error *error)
+static seen_status begin(void *backend, seen_error *error)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     int rc = mdb_txn_begin(s->env, NULL, 0, &s->txn);
     return reported(real_reason(s, rc), error);
 }
 
-static uint64_t number(void *shelf)
+static uint64_t number(void *backend)
 {
-    return mdb_txn_id(((struct shelf *)shelf)->txn);
+    return mdb_txn_id(((struct backend *)backend)->txn);
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record,
+static seen_status put(void *backend, seen_key user, seen_record record,
                        seen_error *error)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     MDB_val key = {user.len, (void *)(uintptr_t)user.data};
     MDB_val value = {record.len + CRC, NULL};
     int rc = record.len ? mdb_put(s->txn, s->users, &key, &value, MDB_RESERVE)
@@ -692,23 +692,23 @@ static seen_status put(void *shelf, seen_key user, seen_record record,
     return rc == MDB_NOTFOUND ? SEEN_OK : reported(real_reason(s, rc), error);
 }
 
-static void shelf_abort(void *shelf)
+static void backend_abort(void *backend)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     mdb_txn_abort(s->txn);
     s->txn = NULL;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m,
+static seen_status commit(void *backend, const struct seen_meta *m,
                           seen_error *error)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     uint8_t bytes[SEEN_META_SIZE];
     MDB_val key = meta_key, value = {sizeof bytes, bytes};
     seen_meta_put(m, bytes);
     int rc = mdb_put(s->txn, s->store, &key, &value, 0);
     if (rc) {
-        shelf_abort(s);
+        backend_abort(s);
         return reported(real_reason(s, rc), error);
     }
     rc = mdb_txn_commit(s->txn);
@@ -717,9 +717,9 @@ static seen_status commit(void *shelf, const struct seen_meta *m,
     return reported(real_reason(s, rc), error);
 }
 
-static seen_status grow(void *shelf)
+static seen_status grow(void *backend)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     if (!s->limited) return SEEN_FULL;
     pthread_rwlock_wrlock(&s->growing);
     int rc = mdb_env_set_mapsize(s->env, 2 * s->map);
@@ -730,9 +730,9 @@ static seen_status grow(void *shelf)
 
 /* ---- The whole ---------------------------------------------------------- */
 
-static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
+static void sizes(void *backend, uint64_t *users, uint64_t *bytes)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     MDB_txn *txn = NULL;
     MDB_stat stat = {0};
     MDB_envinfo info;
@@ -746,9 +746,9 @@ static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
     end_read(s, txn);
 }
 
-static seen_status copy(void *shelf, const char *dir, seen_error *error)
+static seen_status copy(void *backend, const char *dir, seen_error *error)
 {
-    struct shelf *s = shelf;
+    struct backend *s = backend;
     char file[SEEN_PATH_ROOM];
     if (!name_file(file, dir, "data.mdb")) return SEEN_IO;
     /* LMDB would make it for everybody. */
@@ -766,10 +766,10 @@ static seen_status copy(void *shelf, const char *dir, seen_error *error)
     return status == SEEN_OK ? seen_io_sync_dir(file) : status;
 }
 
-const struct seen_shelf_ops seen_shelf_lmdb = {
-    .there = seen_shelf_there,
-    .open = shelf_open,
-    .close = shelf_close,
+const struct seen_backend_ops seen_backend_lmdb = {
+    .there = seen_backend_there,
+    .open = backend_open,
+    .close = backend_close,
     .disown = disown,
     .meta = meta,
     .view_new = view_new,
@@ -785,7 +785,7 @@ const struct seen_shelf_ops seen_shelf_lmdb = {
     .number = number,
     .put = put,
     .commit = commit,
-    .abort = shelf_abort,
+    .abort = backend_abort,
     .grow = grow,
     .sizes = sizes,
     .copy = copy,
