@@ -653,7 +653,7 @@ static seen_status check_options(const struct list *m,
     const seen_policy is = m->server.policy, *p = options->policy;
     if (options->secret)
         return seen_fail(error, SEEN_INVALID, "options.secret",
-                         "options.secret: such lists have no secret");
+                         "such lists have no secret: leave it out");
     if (p && ((p->items && p->items != is.items) ||
               (p->generations && p->generations != is.generations) ||
               (p->fpp > 0 && p->fpp != is.fpp) ||

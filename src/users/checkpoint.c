@@ -1,5 +1,5 @@
 /*
- * checkpoint.c - from the tables to the shelf.
+ * checkpoint.c - from the tables to the backend.
  *
  * The picture is in local.h. One thread makes checkpoints when they are due: so
  * many bytes in the tables, so many in the journal, a change so long ago, or a
@@ -9,7 +9,7 @@
  * first is still being written: memory is bounded.
  *
  * Old users leave on the way. Each checkpoint looks through a stretch of the
- * shelf, twice as many users as it writes, and removes those whose last mark has
+ * backend, twice as many users as it writes, and removes those whose last mark has
  * aged out. By whose clock? By the machine's, as far as it is believed (clock.h):
  * no mark, whatever its time, ages another user's record.
  */
@@ -128,7 +128,7 @@ static seen_status gather(struct seen_local *l, struct frozen *f)
 /* ---- Write -------------------------------------------------------------- */
 
 /*
- * One user. What he owes is paid on the way, into the transaction and not into
+ * One user. Queued changes are applied on the way, into the transaction and not into
  * the table, so that memory does not grow by all the records. A record that is
  * damaged stays as it is, and an error for its user.
  */
@@ -140,7 +140,7 @@ static seen_status write_user(struct seen_local *l, struct seen_worker *w,
     seen_status status = seen_local_preview(l, w, u, &changed, &record);
     if (seen_local_damaged(status)) return SEEN_OK;
     if (status != SEEN_OK || !changed) return status;
-    return l->ops->put(l->shelf, (seen_key){u->name, u->name_len}, record,
+    return l->ops->put(l->backend, (seen_key){u->name, u->name_len}, record,
                        w->error);
 }
 
@@ -178,15 +178,16 @@ static bool sweep_one(void *ctx, seen_key user, seen_record record)
         !seen_table_find(&seen_shard_of(l, hash)->frozen, hash, user) &&
         seen_exposure_info_of(s->w->x, record, s->now, &info) == SEEN_OK &&
         info.generations == 0) {
-        s->status = l->ops->put(l->shelf, user, (seen_record){0}, s->w->error);
+        s->status =
+            l->ops->put(l->backend, user, (seen_record){0}, s->w->error);
         s->removed++;
     }
     s->to_end = s->left > 0;
     return s->status == SEEN_OK && s->left > 0;
 }
 
-/* A stretch of the shelf, from where the last one ended; then from the start. */
-static seen_status sweep_shelf(struct sweep *s)
+/* A stretch of the backend, from where the last one ended; then from the start. */
+static seen_status sweep_backend(struct sweep *s)
 {
     struct seen_local *l = s->l;
     const seen_key after = {l->swept, l->swept_len};
@@ -210,15 +211,15 @@ static seen_status write_all(struct seen_local *l, struct seen_worker *w,
     meta.sequence = f->sequence;
     sweep->removed = 0;
     sweep->status = SEEN_OK;
-    seen_status status = l->ops->begin(l->shelf, w->error);
+    seen_status status = l->ops->begin(l->backend, w->error);
     if (status != SEEN_OK) return status;
-    atomic_store(&l->writing, l->ops->number(l->shelf));
+    atomic_store(&l->writing, l->ops->number(l->backend));
     status = write_users(l, w, f);
-    if (status == SEEN_OK && sweep->left) status = sweep_shelf(sweep);
+    if (status == SEEN_OK && sweep->left) status = sweep_backend(sweep);
     if (status == SEEN_OK)
-        status = l->ops->commit(l->shelf, &meta, w->error);
+        status = l->ops->commit(l->backend, &meta, w->error);
     else
-        l->ops->abort(l->shelf);
+        l->ops->abort(l->backend);
     if (status == SEEN_OK) l->meta.sequence = meta.sequence;
     return status;
 }
@@ -257,7 +258,7 @@ static seen_status write_frozen(struct seen_local *l, const struct frozen *f,
     sweep->w = w;
     uint64_t left = sweep->left;
     status = write_all(l, w, f, sweep);
-    while (status == SEEN_FULL && l->ops->grow(l->shelf) == SEEN_OK) {
+    while (status == SEEN_FULL && l->ops->grow(l->backend) == SEEN_OK) {
         l->swept_len = 0;
         sweep->left = left;
         seen_error_begin(error);
@@ -318,7 +319,7 @@ static seen_status checkpoint(struct seen_local *l, struct sweep *sweep,
     seen_status status = SEEN_IO;
     sweep->l = l;
     pthread_mutex_lock(&l->checkpoint);
-    if (sweep->left) l->swept_len = 0; /* all of the shelf */
+    if (sweep->left) l->swept_len = 0; /* all of the backend */
     if (atomic_load(&l->failed))
         seen_local_failed(l, error);
     else
@@ -336,7 +337,7 @@ static seen_status checkpoint(struct seen_local *l, struct sweep *sweep,
 seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
-    return l->shelf ? checkpoint(l, &(struct sweep){0}, error) : SEEN_OK;
+    return l->backend ? checkpoint(l, &(struct sweep){0}, error) : SEEN_OK;
 }
 
 /* ---- Sweep -------------------------------------------------------------- */
@@ -374,7 +375,7 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    if (l->shelf) { /* what is in the tables first, then all of the shelf */
+    if (l->backend) { /* what is in the tables first, then all of the backend */
         struct sweep sweep = {.now = now, .by_clock = !now, .left = UINT64_MAX};
         status = checkpoint(l, &(struct sweep){0}, error);
         if (status != SEEN_OK) return status;
@@ -401,7 +402,7 @@ static bool is_due(struct seen_local *l)
 
 void seen_checkpoint_ask(struct seen_local *l)
 {
-    if (!l->shelf) return;
+    if (!l->backend) return;
     if (!l->has_thread) {
         if (!l->due && !is_due(l)) return;
         l->due = false;

@@ -23,291 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHANGE      16                /* bytes before the name */
-#define MOST_HASHES 65536             /* of one change */
-#define FRAME_FULL  ((size_t)1 << 20) /* bytes; then a frame is written */
-#define FRAME_MOST  ((size_t)8 << 20) /* also in the middle of a request */
-#define OWED_MOST   16384             /* words; then it is settled */
-#define ATTEMPTS    100               /* to see shelf and tail together */
-
-/* ---- Memory ------------------------------------------------------------- */
-
-/* Room for so many bytes; those that are there stay. */
-static bool need(struct seen_room *r, size_t size)
-{
-    if (size <= r->size) return true;
-    size_t more = size + size / 2 + 256;
-    void *at = realloc(r->at, more);
-    if (!at) return false;
-    *r = (struct seen_room){at, more};
-    return true;
-}
-
-static void free_worker(struct seen_local *l, struct seen_worker *w)
-{
-    seen_exposure_free(w->x);
-    if (l->shelf) l->ops->view_free(w->view);
-    free(w->record.at);
-    free(w->owed.at);
-    free(w->jobs.at);
-    free(w->answers.at);
-    free(w->frame.at);
-    free(w->touched.at);
-    free(w);
-}
-
-static seen_status new_worker(struct seen_local *l, struct seen_worker **out)
-{
-    struct seen_worker *w = calloc(1, sizeof *w);
-    if (!w) return SEEN_NOMEM;
-    seen_status status =
-        seen_exposure_new(&w->x, &l->meta.policy, l->meta.secret, NULL);
-    if (status == SEEN_OK && l->shelf)
-        status = l->ops->view_new(l->shelf, &w->view);
-    if (status != SEEN_OK)
-        free_worker(l, w);
-    else
-        *out = w;
-    return status;
-}
-
-struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status,
-                                     seen_error *error)
-{
-    if (l->one_view) pthread_mutex_lock(&l->alone);
-    pthread_mutex_lock(&l->pool);
-    struct seen_worker *w = l->idle;
-    if (w) l->idle = w->next;
-    pthread_mutex_unlock(&l->pool);
-    *status = w ? SEEN_OK : new_worker(l, &w);
-    if (w) w->error = error;
-    if (!w && l->one_view) pthread_mutex_unlock(&l->alone);
-    return w;
-}
-
-void seen_worker_return(struct seen_local *l, struct seen_worker *w)
-{
-    uint64_t evicted = seen_exposure_evicted(w->x);
-    w->error = NULL;
-    pthread_mutex_lock(&l->pool);
-    l->evicted += evicted - w->evicted;
-    w->evicted = evicted;
-    w->next = l->idle;
-    l->idle = w;
-    pthread_mutex_unlock(&l->pool);
-    if (l->one_view) pthread_mutex_unlock(&l->alone);
-}
-
-void seen_workers_free(struct seen_local *l)
-{
-    while (l->idle) {
-        struct seen_worker *w = l->idle;
-        l->idle = w->next;
-        free_worker(l, w);
-    }
-}
-
-/* ---- Failure ------------------------------------------------------------ */
-
-seen_status seen_local_fail(struct seen_local *l, seen_status status,
-                            const char *what, const char *why,
-                            seen_error *error)
-{
-    int before = errno;
-    pthread_mutex_lock(&l->telling);
-    if (!atomic_load(&l->failed)) {
-        if (!why[0])
-            why = status == SEEN_IO ? strerror(before) : seen_strerror(status);
-        snprintf(l->problem, sizeof l->problem,
-                 "%s: %s; no changes until it is opened again", what, why);
-        l->problem_errno = before;
-        atomic_store(&l->failed, true);
-    }
-    pthread_mutex_unlock(&l->telling);
-    seen_local_failed(l, error);
-    errno = before;
-    return status;
-}
-
-seen_status seen_local_failed(const struct seen_local *l, seen_error *error)
-{
-    errno = l->problem_errno;
-    if (!error || error->status != SEEN_OK) return SEEN_IO;
-    seen_fail(error, SEEN_IO, NULL, "%s", l->problem);
-    error->os_errno = l->problem_errno;
-    return SEEN_IO;
-}
-
-static seen_status may_change(const struct seen_local *l, seen_error *error)
-{
-    return atomic_load(&l->failed) ? seen_local_failed(l, error) : SEEN_OK;
-}
-
-/* ---- Records ------------------------------------------------------------ */
-
-uint64_t seen_user_hash(const struct seen_local *l, seen_key user)
-{
-    return seen_hash_siphash13.one(l->meta.secret, user.data, user.len).lo;
-}
-
-struct seen_shard *seen_shard_of(struct seen_local *l, uint64_t hash)
-{
-    return &l->shards[hash >> 32 & (SEEN_SHARDS - 1)];
-}
-
-static void count_bytes(struct seen_local *l, struct seen_shard *shard,
-                        uint64_t before)
-{
-    atomic_fetch_add(&l->bytes, shard->active.bytes - before);
-}
-
-static seen_status wake(struct seen_local *l, struct seen_worker *w)
-{
-    return l->shelf ? l->ops->wake(w->view, w->error) : SEEN_OK;
-}
-
-static void doze(struct seen_local *l, struct seen_worker *w)
-{
-    if (l->shelf && !l->one_view) l->ops->sleep(w->view);
-}
-
-/* What rests on the shelf; nothing if nothing does. The view is awake. */
-static seen_status from_shelf(struct seen_local *l, struct seen_worker *w,
-                              seen_key user, seen_record *record)
-{
-    *record = (seen_record){0};
-    seen_status status =
-        l->shelf ? l->ops->get(w->view, user, record) : SEEN_ABSENT;
-    return status == SEEN_ABSENT ? SEEN_OK : status;
-}
-
-static seen_key name_of(const struct seen_user *u)
-{
-    return (seen_key){u->name, u->name_len};
-}
-
-static seen_record record_of(const struct seen_user *u)
-{
-    return (seen_record){u->record, u->record_len};
-}
-
-/* What a user owes, paid from what lies on the shelf if need be; the view is
- * awake. */
-static seen_status pay(struct seen_local *l, struct seen_worker *w,
-                       const struct seen_user *u, seen_record *record)
-{
-    seen_status status = SEEN_OK;
-    seen_record base = record_of(u);
-    if (!u->known) status = from_shelf(l, w, name_of(u), &base);
-    if (status != SEEN_OK) return status;
-    return seen_table_pay(u->owed, u->owed_len, w->x, base, record);
-}
-
-bool seen_local_damaged(seen_status status)
-{
-    return status == SEEN_CORRUPT || status == SEEN_MISMATCH ||
-           status == SEEN_NEWER;
-}
-
-static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
-                                 struct seen_shard *shard, struct seen_user *u)
-{
-    seen_record record;
-    if (u->known && !u->owed_len) return SEEN_OK;
-    seen_status status = wake(l, w);
-    if (status != SEEN_OK) return status;
-    if (!u->known && l->ops->sees(w->view) >= atomic_load(&l->writing))
-        status = from_shelf(l, w, name_of(u), &record); /* it has been paid */
-    else
-        status = pay(l, w, u, &record);
-    if (status == SEEN_OK && !seen_table_settle(&shard->frozen, u, record))
-        status = SEEN_NOMEM;
-    doze(l, w);
-    return status;
-}
-
-static seen_status settle_active(struct seen_local *l, struct seen_worker *w,
-                                 struct seen_shard *shard, struct seen_user *u)
-{
-    seen_record record;
-    struct seen_user *older = NULL;
-    if (u->known && !u->owed_len) return SEEN_OK;
-    if (!u->known) older = seen_table_find(&shard->frozen, u->hash, name_of(u));
-    seen_status status = older ? settle_frozen(l, w, shard, older) : wake(l, w);
-    if (status == SEEN_OK)
-        status = older ? seen_table_pay(u->owed, u->owed_len, w->x,
-                                        record_of(older), &record)
-                       : pay(l, w, u, &record);
-    if (status == SEEN_OK && !seen_table_settle(&shard->active, u, record))
-        status = SEEN_NOMEM;
-    doze(l, w);
-    return status;
-}
-
-seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
-                               struct seen_user *u, bool *changed,
-                               seen_record *record)
-{
-    struct seen_shard *shard = seen_shard_of(l, u->hash);
-    pthread_mutex_lock(&shard->lock);
-    const bool known = u->known;
-    const uint32_t n = u->owed_len, len = u->record_len;
-    bool room = need(&w->owed, n * sizeof *u->owed) && need(&w->record, len);
-    if (room && n) memcpy(w->owed.at, u->owed, n * sizeof *u->owed);
-    if (room && len) memcpy(w->record.at, u->record, len);
-    pthread_mutex_unlock(&shard->lock);
-    if (!room) return SEEN_NOMEM;
-    *changed = known || n; /* or just looked for */
-    *record = (seen_record){w->record.at, len};
-    if (known) return seen_table_pay(w->owed.at, n, w->x, *record, record);
-    seen_status status = wake(l, w);
-    if (status == SEEN_OK) status = from_shelf(l, w, name_of(u), record);
-    if (status == SEEN_OK)
-        status = seen_table_pay(w->owed.at, n, w->x, *record, record);
-    doze(l, w);
-    return status;
-}
-
-seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
-                              struct seen_shard *shard, struct seen_user *u,
-                              bool frozen)
-{
-    return frozen ? settle_frozen(l, w, shard, u)
-                  : settle_active(l, w, shard, u);
-}
-
-/*
- * The record of a user, in w->record or on the shelf, the view being awake until
- * doze(). The view wakes while the shard is locked: should the checkpoint drop
- * the frozen table right after, it sees what that held.
- */
-static seen_status find_record(struct seen_local *l, struct seen_worker *w,
-                               seen_key user, seen_record *record)
-{
-    uint64_t hash = seen_user_hash(l, user);
-    struct seen_shard *shard = seen_shard_of(l, hash);
-    seen_status status = SEEN_OK;
-    pthread_mutex_lock(&shard->lock);
-    uint64_t before = shard->active.bytes;
-    struct seen_user *u = seen_table_find(&shard->active, hash, user);
-    bool frozen = !u;
-    if (!u) u = seen_table_find(&shard->frozen, hash, user);
-    if (u) {
-        status = seen_local_settle(l, w, shard, u, frozen);
-        if (status == SEEN_OK && !need(&w->record, u->record_len))
-            status = SEEN_NOMEM;
-        if (status == SEEN_OK) {
-            if (u->record_len) memcpy(w->record.at, u->record, u->record_len);
-            *record = (seen_record){w->record.at, u->record_len};
-        }
-    } else {
-        status = wake(l, w);
-    }
-    count_bytes(l, shard, before);
-    pthread_mutex_unlock(&shard->lock);
-    if (!u && status == SEEN_OK) status = from_shelf(l, w, user, record);
-    return status;
-}
+#define CHANGE            16                /* bytes before the name */
+#define SEEN_FRAME_HASHES 65536             /* of one change */
+#define FRAME_FULL        ((size_t)1 << 20) /* bytes; then a frame is written */
+#define FRAME_MAX         ((size_t)8 << 20) /* also in the middle of a request */
+#define QUEUED_MAX        16384             /* words; then it is settled */
+#define ATTEMPTS          100 /* to see backend and tail together */
 
 /* ---- Asking ------------------------------------------------------------- */
 
@@ -315,21 +36,21 @@ static void leave(struct seen_local *l, struct seen_worker *w)
 {
     if (l->one_view) l->ops->sleep(w->view);
     seen_worker_return(l, w);
-    seen_recover_looked(l);
+    seen_sight_looked(l);
 }
 
 /* NULL and SEEN_OK: what is there does not go with the choice that was made. */
 static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
                                      seen_status *status, seen_error *error)
 {
-    *status = seen_recover_look(l, error);
+    *status = seen_sight_look(l, error);
     if (*status != SEEN_OK) return NULL;
     *choice = l->choices;
     struct seen_worker *w = NULL;
     if (!atomic_load(&l->blind)) w = seen_worker_take(l, status, error);
-    if (!w) seen_recover_looked(l);
+    if (!w) seen_sight_looked(l);
     if (!w || !l->one_view) return w;
-    *status = wake(l, w);
+    *status = seen_worker_wake(l, w);
     if (*status == SEEN_OK) l->ops->hold(w->view);
     if (*status == SEEN_OK && l->ops->sees(w->view) == l->tail_at) return w;
     leave(l, w);
@@ -344,7 +65,7 @@ static struct seen_worker *come_to_look(struct seen_local *l,
         uint64_t choice;
         struct seen_worker *w = look_once(l, &choice, status, error);
         if (w || *status != SEEN_OK) return w;
-        *status = seen_recover_again(l, choice, error);
+        *status = seen_sight_again(l, choice, error);
         if (*status != SEEN_OK) return NULL;
     }
     *status = seen_fail(error, SEEN_BUSY, NULL,
@@ -363,11 +84,11 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     seen_record record;
     uint64_t *h;
     status = seen_exposure_hash(w->x, items, &h);
-    if (status == SEEN_OK) status = find_record(l, w, user, &record);
+    if (status == SEEN_OK) status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK)
         status =
             seen_exposure_seen(w->x, record, now, h, items.n, repeats, seen);
-    doze(l, w);
+    seen_worker_sleep(l, w);
     leave(l, w);
     return status;
 }
@@ -380,10 +101,10 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
     struct seen_worker *w = come_to_look(l, &status, error);
     if (!w) return status;
     seen_record record;
-    status = find_record(l, w, user, &record);
+    status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK)
         status = seen_exposure_info_of(w->x, record, now, info);
-    doze(l, w);
+    seen_worker_sleep(l, w);
     leave(l, w);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
     return status;
@@ -397,7 +118,7 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
     struct seen_worker *w = come_to_look(l, &status, error);
     if (!w) return status;
     seen_record record;
-    status = find_record(l, w, user, &record);
+    status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK) {
         *len = record.len;
         if (record.len > cap)
@@ -407,132 +128,17 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
         else
             status = SEEN_ABSENT;
     }
-    doze(l, w);
+    seen_worker_sleep(l, w);
     leave(l, w);
     return status;
 }
 
-/* ---- Frames ------------------------------------------------------------- */
-
-static size_t change_size(size_t name_len, size_t n)
-{
-    return CHANGE + name_len + 8 * n;
-}
-
-static bool put_change(struct seen_worker *w, enum seen_change_kind kind,
-                       struct seen_user *u, uint64_t now, const uint64_t *h,
-                       size_t n)
-{
-    size_t size = change_size(u->name_len, n);
-    if (!need(&w->frame, w->frame_len + size) ||
-        !need(&w->touched, (w->n_touched + 1) * sizeof u))
-        return false;
-    uint8_t *p = (uint8_t *)w->frame.at + w->frame_len;
-    p[0] = (uint8_t)kind;
-    p[1] = 0;
-    seen_put_le16(p + 2, u->name_len);
-    seen_put_le32(p + 4, (uint32_t)n);
-    seen_put_le64(p + 8, now);
-    memcpy(p + CHANGE, u->name, u->name_len);
-    for (size_t i = 0; i < n; i++)
-        seen_put_le64(p + CHANGE + u->name_len + 8 * i, h[i]);
-    w->frame_len += size;
-    ((struct seen_user **)w->touched.at)[w->n_touched++] = u;
-    return true;
-}
-
-/* A change that is whole at the start of these bytes? */
-static bool get_change(const uint8_t *p, size_t len, seen_key *user, size_t *n)
-{
-    if (len < CHANGE || p[1] != 0) return false;
-    if (p[0] < SEEN_CHANGE_MARK || p[0] > SEEN_CHANGE_FORGET_USER) return false;
-    *user = (seen_key){p + CHANGE, seen_get_le16(p + 2)};
-    *n = seen_get_le32(p + 4);
-    return user->len > 0 && user->len <= SEEN_USER_MAX && *n <= MOST_HASHES &&
-           change_size(user->len, *n) <= len;
-}
-
-/* Room was reserved: cannot fail. */
-static void apply(struct seen_table *t, struct seen_user *u, const uint8_t *p)
-{
-    size_t n = seen_get_le32(p + 4);
-    if (p[0] == SEEN_CHANGE_FORGET_USER)
-        seen_table_settle(t, u, (seen_record){0});
-    else
-        seen_table_owe(t, u, p[0], seen_get_le64(p + 8),
-                       p + CHANGE + u->name_len, n);
-}
-
-seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
-                            size_t len, size_t *used, uint64_t *items)
-{
-    seen_key user;
-    size_t n;
-    if (!get_change(bytes, len, &user, &n)) return SEEN_CORRUPT;
-    uint64_t hash = seen_user_hash(l, user);
-    struct seen_shard *shard = seen_shard_of(l, hash);
-    uint64_t before = shard->active.bytes;
-    struct seen_user *u = seen_table_need(&shard->active, hash, user);
-    if (!u || !seen_table_reserve(&shard->active, u, n)) return SEEN_NOMEM;
-    apply(&shard->active, u, bytes);
-    u->reserved = 0;
-    count_bytes(l, shard, before);
-    *used = change_size(user.len, n);
-    *items += n;
-    return SEEN_OK;
-}
-
-static size_t hashes_in(const uint8_t *change)
-{
-    return seen_get_le32(change + 4);
-}
-
-/* Room in the table for all changes of the frame. */
-static bool reserve_frame(struct seen_worker *w, struct seen_table *t)
-{
-    const uint8_t *p = w->frame.at;
-    struct seen_user **touched = w->touched.at;
-    for (size_t i = 0; i < w->n_touched; i++) {
-        if (!seen_table_reserve(t, touched[i], hashes_in(p))) return false;
-        p += change_size(touched[i]->name_len, hashes_in(p));
-    }
-    return true;
-}
-
-static seen_status journal_frame(struct seen_local *l, struct seen_worker *w,
-                                 uint64_t *sequence)
-{
-    if (!l->journal) return SEEN_OK;
-    pthread_mutex_lock(&l->log);
-    seen_status status = seen_journal_append(
-        l->journal, SEEN_FRAME_CHANGES, w->frame.at, w->frame_len, sequence);
-    if (status == SEEN_OK) l->journaled += w->frame_len;
-    pthread_mutex_unlock(&l->log);
-    return status;
-}
-
-/* The frame that was put together: into the journal, then into the table. Empty
- * afterwards, whatever the status. */
-static seen_status write_frame(struct seen_local *l, struct seen_worker *w,
-                               struct seen_shard *shard, uint64_t *sequence)
-{
-    if (w->n_touched == 0) return SEEN_OK;
-    seen_status status =
-        reserve_frame(w, &shard->active) ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = journal_frame(l, w, sequence);
-    const uint8_t *p = w->frame.at;
-    struct seen_user **touched = w->touched.at;
-    for (size_t i = 0; status == SEEN_OK && i < w->n_touched; i++) {
-        apply(&shard->active, touched[i], p);
-        p += change_size(touched[i]->name_len, hashes_in(p));
-    }
-    for (size_t i = 0; i < w->n_touched; i++)
-        touched[i]->reserved = 0;
-    w->frame_len = w->n_touched = 0;
-    return status;
-}
-
 /* ---- Changing ----------------------------------------------------------- */
+
+static seen_status may_change(const struct seen_local *l, seen_error *error)
+{
+    return atomic_load(&l->failed) ? seen_local_failed(l, error) : SEEN_OK;
+}
 
 enum what {
     MARK,
@@ -549,7 +155,7 @@ struct job {
 };
 
 /* One call: requests of a kind, at a time. */
-struct errand {
+struct call {
     struct seen_local *l;
     struct seen_worker *w;
     enum what what;
@@ -558,27 +164,27 @@ struct errand {
     bool known;        /* FORGET_USER: there was something */
 };
 
-static bool asks(const struct errand *e, const struct job *j)
+static bool asks(const struct call *e, const struct job *j)
 {
     return e->what == TAKE || e->what == FORGET_USER ||
            (e->what == MARK && j->r->fresh);
 }
 
 /* Which items count: all of them, or those that a take leaves at the front. */
-static seen_status choose(struct errand *e, struct seen_shard *shard,
+static seen_status choose(struct call *e, struct seen_shard *shard,
                           struct seen_user *u, struct job *j, uint64_t *h,
                           size_t *n)
 {
     seen_users_request *r = j->r;
     bool *seen = (bool *)e->w->answers.at + j->answers;
-    seen_status status = settle_active(e->l, e->w, shard, u);
+    seen_status status = seen_local_settle(e->l, e->w, shard, u, false);
     if (e->what == FORGET_USER) {
         bool damaged = seen_local_damaged(status); /* that is what helps then */
         e->known = damaged || u->record_len > 0;
         return damaged ? SEEN_OK : status;
     }
     if (status == SEEN_OK)
-        status = seen_exposure_seen(e->w->x, record_of(u), e->now, h,
+        status = seen_exposure_seen(e->w->x, seen_user_record(u), e->now, h,
                                     r->items.n, true, seen);
     if (status == SEEN_OK && e->what == TAKE)
         *n = j->taken = seen_first_fresh(h, r->items.n, seen, r->count);
@@ -587,7 +193,7 @@ static seen_status choose(struct errand *e, struct seen_shard *shard,
 
 /* A request as changes in the frame. One with more hashes than a frame can have
  * goes into several. */
-static seen_status put_changes(struct errand *e, struct seen_shard *shard,
+static seen_status put_changes(struct call *e, struct seen_shard *shard,
                                struct seen_user *u, const uint64_t *h, size_t n)
 {
     static const enum seen_change_kind kinds[] = {
@@ -599,11 +205,11 @@ static seen_status put_changes(struct errand *e, struct seen_shard *shard,
     seen_status status = SEEN_OK;
     if (n == 0 && e->what != FORGET_USER) return SEEN_OK;
     do {
-        size_t piece = n < MOST_HASHES ? n : MOST_HASHES;
-        if (e->w->frame_len > FRAME_MOST)
-            status = write_frame(e->l, e->w, shard, &e->sequence);
+        size_t piece = n < SEEN_FRAME_HASHES ? n : SEEN_FRAME_HASHES;
+        if (e->w->frame_len > FRAME_MAX)
+            status = seen_frame_write(e->l, e->w, shard, &e->sequence);
         if (status == SEEN_OK &&
-            !put_change(e->w, kinds[e->what], u, e->now, h, piece))
+            !seen_frame_put(e->w, kinds[e->what], u, e->now, h, piece))
             status = SEEN_NOMEM;
         h += piece;
         n -= piece;
@@ -612,7 +218,7 @@ static seen_status put_changes(struct errand *e, struct seen_shard *shard,
 }
 
 /* One request, with the lock of its shard. */
-static seen_status do_job(struct errand *e, struct seen_shard *shard,
+static seen_status do_job(struct call *e, struct seen_shard *shard,
                           struct job *j)
 {
     struct seen_worker *w = e->w;
@@ -630,15 +236,15 @@ static seen_status do_job(struct errand *e, struct seen_shard *shard,
         w->n_touched = n_touched;
     }
     if (status == SEEN_OK && asks(e, j))
-        status = write_frame(e->l, w, shard, &e->sequence);
+        status = seen_frame_write(e->l, w, shard, &e->sequence);
     /* Not to be refused for what an older record is like. */
-    if (status == SEEN_OK && w->n_touched == 0 && u->owed_len > OWED_MOST)
-        (void)settle_active(e->l, w, shard, u);
+    if (status == SEEN_OK && w->n_touched == 0 && u->queued_len > QUEUED_MAX)
+        (void)seen_local_settle(e->l, w, shard, u, false);
     return status;
 }
 
 /* Jobs that were good so far went into a frame that was not written. */
-static void spoil(struct job *jobs, size_t n, seen_status status)
+static void fail_pending(struct job *jobs, size_t n, seen_status status)
 {
     for (size_t i = 0; status != SEEN_OK && i < n; i++)
         if (jobs[i].r->status == SEEN_OK) jobs[i].r->status = status;
@@ -651,7 +257,7 @@ static void spoil(struct job *jobs, size_t n, seen_status status)
  * A job that fails by itself takes nobody down, its changes leave the frame again;
  * unless it had to write the frame in the middle and that failed: it is empty then.
  */
-static void do_shard(struct errand *e, struct job *jobs, size_t n)
+static void do_shard(struct call *e, struct job *jobs, size_t n)
 {
     struct seen_shard *shard = seen_shard_of(e->l, jobs[0].hash);
     size_t first = 0; /* job of the frame that is being put together */
@@ -659,8 +265,8 @@ static void do_shard(struct errand *e, struct job *jobs, size_t n)
     uint64_t before = shard->active.bytes;
     for (size_t i = 0; i < n; i++) {
         if (asks(e, &jobs[i]) || e->w->frame_len > FRAME_FULL) {
-            spoil(jobs + first, i - first,
-                  write_frame(e->l, e->w, shard, &e->sequence));
+            fail_pending(jobs + first, i - first,
+                         seen_frame_write(e->l, e->w, shard, &e->sequence));
             assert(e->w->n_touched == 0 && e->w->frame_len == 0);
             first = i;
         }
@@ -668,21 +274,22 @@ static void do_shard(struct errand *e, struct job *jobs, size_t n)
         if (status == SEEN_OK) status = do_job(e, shard, &jobs[i]);
         jobs[i].r->status = status;
         if (status != SEEN_OK && e->w->n_touched == 0)
-            spoil(jobs + first, i - first, status);
+            fail_pending(jobs + first, i - first, status);
         if (asks(e, &jobs[i])) first = i + 1; /* written, or given up */
     }
-    spoil(jobs + first, n - first,
-          write_frame(e->l, e->w, shard, &e->sequence));
-    count_bytes(e->l, shard, before);
+    fail_pending(jobs + first, n - first,
+                 seen_frame_write(e->l, e->w, shard, &e->sequence));
+    seen_local_count(e->l, shard, before);
     pthread_mutex_unlock(&shard->lock);
 }
 
 /* Jobs by shard, those of one shard in their order. */
-static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
+static seen_status line_up(struct call *e, seen_users_request *r, size_t n)
 {
     struct seen_worker *w = e->w;
     size_t start[SEEN_SHARDS + 1] = {0}, answers = 0;
-    if (!need(&w->jobs, 2 * n * sizeof(struct job))) return SEEN_NOMEM;
+    if (!seen_room_need(&w->jobs, 2 * n * sizeof(struct job)))
+        return SEEN_NOMEM;
     struct job *jobs = w->jobs.at, *unsorted = jobs + n;
     for (size_t i = 0; i < n; i++) {
         struct job *j = &unsorted[i];
@@ -692,7 +299,8 @@ static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
         start[seen_shard_of(e->l, j->hash) - e->l->shards + 1]++;
     }
     /* One more: there is something to point to when there is none. */
-    if (!need(&w->answers, (answers + 1) * sizeof(bool))) return SEEN_NOMEM;
+    if (!seen_room_need(&w->answers, (answers + 1) * sizeof(bool)))
+        return SEEN_NOMEM;
     for (size_t i = 0; i < SEEN_SHARDS; i++)
         start[i + 1] += start[i];
     for (size_t i = 0; i < n; i++) {
@@ -704,7 +312,7 @@ static seen_status line_up(struct errand *e, seen_users_request *r, size_t n)
 }
 
 /* What the caller gets to see, when everything is on disk. */
-static void hand_over(const struct errand *e, const struct job *j)
+static void hand_over(const struct call *e, const struct job *j)
 {
     seen_users_request *r = j->r;
     const bool *seen = (const bool *)e->w->answers.at + j->answers;
@@ -714,7 +322,7 @@ static void hand_over(const struct errand *e, const struct job *j)
         r->n_taken = seen_fresh_indices(seen, r->items.n, j->taken, r->taken);
 }
 
-static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
+static seen_status do_all(struct call *e, seen_users_request *r, size_t n)
 {
     struct seen_local *l = e->l;
     seen_status status = line_up(e, r, n);
@@ -735,7 +343,7 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
         if (status != SEEN_OK)
             seen_local_fail(l, status, "sync the journal", "", e->w->error);
     }
-    spoil(jobs, n, status);
+    fail_pending(jobs, n, status);
     for (size_t i = 0; i < n; i++)
         if (jobs[i].r->status == SEEN_OK) hand_over(e, &jobs[i]);
     for (size_t i = 0; i < n && status == SEEN_OK; i++)
@@ -743,7 +351,7 @@ static seen_status do_all(struct errand *e, seen_users_request *r, size_t n)
     return status;
 }
 
-static seen_status run(struct errand *e, seen_users_request *r, size_t n,
+static seen_status run(struct call *e, seen_users_request *r, size_t n,
                        seen_error *error)
 {
     seen_status status = may_change(e->l, error);
@@ -770,16 +378,16 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n,
                           seen_error *error)
 {
-    struct errand e = {.l = (struct seen_local *)u,
-                       .what = kind == SEEN_USERS_MARK ? MARK : TAKE,
-                       .now = now};
+    struct call e = {.l = (struct seen_local *)u,
+                     .what = kind == SEEN_USERS_MARK ? MARK : TAKE,
+                     .now = now};
     return run(&e, r, n, error);
 }
 
 static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
                           seen_keys items, seen_error *error)
 {
-    struct errand e = {.l = (struct seen_local *)u, .what = FORGET, .now = now};
+    struct call e = {.l = (struct seen_local *)u, .what = FORGET, .now = now};
     seen_users_request r = {.user = user, .items = items};
     return run(&e, &r, 1, error);
 }
@@ -787,7 +395,7 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 static seen_status forget_user(struct seen_users *u, seen_key user,
                                uint64_t now, bool *known, seen_error *error)
 {
-    struct errand e = {
+    struct call e = {
         .l = (struct seen_local *)u, .what = FORGET_USER, .now = now};
     seen_users_request r = {.user = user};
     seen_status status = run(&e, &r, 1, error);
@@ -828,22 +436,22 @@ static seen_status walk_tables(struct walk *k)
         for (size_t at = 0; at < shard->active.places; at++) {
             struct seen_user *u = shard->active.at[at];
             if (!u || k->stopped) continue;
-            status = settle_active(k->l, k->w, shard, u);
+            status = seen_local_settle(k->l, k->w, shard, u, false);
             if (seen_local_damaged(status)) { /* that user's trouble alone */
-                show(k, name_of(u), (seen_record){0});
+                show(k, seen_user_name(u), (seen_record){0});
                 status = SEEN_OK;
                 continue;
             }
             if (status != SEEN_OK) break;
-            if (u->record_len) show(k, name_of(u), record_of(u));
+            if (u->record_len) show(k, seen_user_name(u), seen_user_record(u));
         }
-        count_bytes(k->l, shard, before);
+        seen_local_count(k->l, shard, before);
         pthread_mutex_unlock(&shard->lock);
     }
     return status;
 }
 
-/* What rests on the shelf and nothing newer is known of. */
+/* What rests in the backend and nothing newer is known of. */
 static bool walk_one(void *ctx, seen_key user, seen_record record)
 {
     struct walk *k = ctx;
@@ -854,7 +462,7 @@ static bool walk_one(void *ctx, seen_key user, seen_record record)
     return !k->stopped;
 }
 
-/* A writer makes a checkpoint, and everything is on the shelf. */
+/* A writer makes a checkpoint, and everything is in the backend. */
 static seen_status each(struct seen_users *u, uint64_t now,
                         bool (*each_one)(void *ctx,
                                          const seen_users_entry *entry),
@@ -863,14 +471,14 @@ static seen_status each(struct seen_users *u, uint64_t now,
     struct walk k = {
         .l = (struct seen_local *)u, .now = now, .each = each_one, .ctx = ctx};
     seen_status status = SEEN_OK;
-    if (u->writable && k.l->shelf) status = seen_checkpoint_sync(u, error);
+    if (u->writable && k.l->backend) status = seen_checkpoint_sync(u, error);
     if (status == SEEN_OK) k.w = come_to_look(k.l, &status, error);
     if (status != SEEN_OK) return status;
-    status = wake(k.l, k.w);
-    if (status == SEEN_OK && k.l->shelf)
+    status = seen_worker_wake(k.l, k.w);
+    if (status == SEEN_OK && k.l->backend)
         status = k.l->ops->each(k.w->view, NULL, walk_one, &k);
-    doze(k.l, k.w);
-    if (status == SEEN_OK && (!k.l->shelf || k.l->one_view))
+    seen_worker_sleep(k.l, k.w);
+    if (status == SEEN_OK && (!k.l->backend || k.l->one_view))
         status = walk_tables(&k);
     leave(k.l, k.w);
     return status;
@@ -880,7 +488,7 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out,
                          seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
-    seen_status status = seen_recover_look(l, error);
+    seen_status status = seen_sight_look(l, error);
     if (status != SEEN_OK) return status;
     pthread_mutex_lock(&l->telling);
     *out = l->stats;
@@ -901,8 +509,8 @@ static seen_status stats(struct seen_users *u, seen_users_stats *out,
     out->evicted = l->evicted;
     pthread_mutex_unlock(&l->pool);
     out->users = out->changed;
-    if (l->shelf) l->ops->sizes(l->shelf, &out->users, &out->file_bytes);
-    seen_recover_looked(l);
+    if (l->backend) l->ops->sizes(l->backend, &out->users, &out->file_bytes);
+    seen_sight_looked(l);
     return SEEN_OK;
 }
 
@@ -918,6 +526,6 @@ const struct seen_users_ops seen_local_ops = {
     .each = each,
     .sync = seen_checkpoint_sync,
     .sweep = seen_checkpoint_sweep,
-    .backup = seen_recover_backup,
+    .backup = seen_backup_make,
     .stats = stats,
 };

@@ -1,16 +1,16 @@
 /*
- * local.h - the store of users in this process: a journal, a table, a shelf.
+ * local.h - the store of users in this process: a journal, a table, a backend.
  *
  *     mark ──► journal ──► table, active ─┐
  *                          table, frozen ─┼──► answers
- *                          shelf (LMDB)  ─┘
+ *                          backend (LMDB)  ─┘
  *
- * Who changes a user appends the change to the journal, owes it to the user in
+ * Who changes a user appends the change to the journal, queues it for the user in
  * the active table, and is acknowledged when the journal is on disk. Who asks
- * looks into the active table, then the frozen one, then the shelf; what is owed
- * is settled on the way.
+ * looks into the active table, then the frozen one, then the backend; what is
+ * queued is settled on the way.
  *
- * A checkpoint moves the tables to the shelf:
+ * A checkpoint moves the tables to the backend:
  *
  *     cut      the journal: what comes goes into a new segment
  *     freeze   note the sequence S of the last frame; the active table becomes
@@ -22,13 +22,13 @@
  *              user there who is not known yet is looked up in the frozen one
  *     drop     the frozen table; the journal's segments up to S
  *
- * Between write and drop, a frozen user is on the shelf with everything paid, and
- * in the table as he was before. Whoever comes then must not pay again: a view
+ * Between write and drop, a frozen user is in the backend with everything applied,
+ * and in the table as before. Whoever comes then must not apply it again: a view
  * knows which transaction it sees, and if it is the one that wrote him, what it
  * sees is the record.
  *
- * After a crash the shelf holds everything up to the S that it says, and the
- * frames behind S are owed to the users in them: no change is lost, none is made
+ * After a crash the backend holds everything up to the S that it says, and the
+ * frames behind S are queued for the users in them: no change is lost, none is made
  * twice. Frames say user, hashes and time; so no clock is read, and nothing is
  * worked into records until somebody asks.
  *
@@ -41,15 +41,19 @@
  * it.
  *
  *     local.c       ask and change
+ *     lookup.c      find a record; workers
+ *     frame.c       changes as bytes in the journal
  *     checkpoint.c  freeze, write, drop; the thread that does it; sweep
- *     recover.c     open, replay, close, backup; what readers see
+ *     recover.c     open, replay, close
+ *     sight.c       what readers see
+ *     backup.c      a copy while others work
  */
 #ifndef SEEN_LOCAL_H
 #define SEEN_LOCAL_H
 
 #include "exposure/exposure.h"
 #include "store/journal.h"
-#include "users/shelf.h"
+#include "users/backend.h"
 #include "users/table.h"
 #include "users/users.h"
 
@@ -67,11 +71,11 @@ struct seen_shard {
 struct seen_worker {
     struct seen_worker *next;
     seen_exposure *x;
-    uint64_t evicted;              /* by x, so far told to the store */
-    seen_error *error;             /* of the call; may be NULL */
-    void *view;                    /* of the shelf, NULL: there is none */
-    struct seen_room record, owed; /* copies */
-    struct seen_room jobs;         /* requests by shard */
+    uint64_t evicted;                /* by x, so far told to the store */
+    seen_error *error;               /* of the call; may be NULL */
+    void *view;                      /* of the backend, NULL: there is none */
+    struct seen_room record, queued; /* copies */
+    struct seen_room jobs;           /* requests by shard */
     struct seen_room answers;
     struct seen_room frame;
     struct seen_room touched; /* users that the frame changes */
@@ -80,8 +84,8 @@ struct seen_worker {
 
 struct seen_local {
     struct seen_users head;
-    const struct seen_shelf_ops *ops; /* NULL: mem: */
-    void *shelf;
+    const struct seen_backend_ops *ops; /* NULL: mem: */
+    void *backend;
     char *dir, *journal_path;
     int lock_fd;
     seen_outcome outcome;       /* of opening it */
@@ -102,11 +106,11 @@ struct seen_local {
                               saw when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
 
-    /* Readers choose anew what they look at, see recover.c. */
+    /* Readers choose anew what they look at, see sight.c. */
     pthread_rwlock_t sight; /* shared: whoever looks; alone: whoever chooses */
     pthread_mutex_t turn;   /* to get it: who waits to be alone goes first */
     atomic_uint_fast64_t looked; /* when it was last thought about, in ticks */
-    struct seen_meta chosen;     /* what the shelf said then */
+    struct seen_meta chosen;     /* what the backend said then */
     uint64_t choices;            /* so far */
     uint64_t tail_at;            /* one_view: the transaction it goes with */
     uint64_t tail_end;           /* last frame of a journal that was read */
@@ -136,7 +140,10 @@ struct seen_local {
     seen_users_stats stats; /* with `telling` */
 };
 
-/* ---- local.c ------------------------------------------------------------ */
+/* ---- lookup.c ----------------------------------------------------------- */
+
+/* Room for so many bytes; those that are there stay. */
+bool seen_room_need(struct seen_room *r, size_t size);
 
 /* For a call with this error. */
 struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status,
@@ -147,7 +154,31 @@ void seen_workers_free(struct seen_local *l);
 uint64_t seen_user_hash(const struct seen_local *l, seen_key user);
 struct seen_shard *seen_shard_of(struct seen_local *l, uint64_t hash);
 
-/* What a user in a table owes is paid. With the shard's lock; `frozen`: it is in
+static inline seen_key seen_user_name(const struct seen_user *u)
+{
+    return (seen_key){u->name, u->name_len};
+}
+
+static inline seen_record seen_user_record(const struct seen_user *u)
+{
+    return (seen_record){u->record, u->record_len};
+}
+
+/* The active table of a shard has changed; it had so many bytes before. */
+void seen_local_count(struct seen_local *l, struct seen_shard *shard,
+                      uint64_t before);
+
+/* The view of a worker, if there is a backend. With one view it stays awake until
+ * the call ends. */
+seen_status seen_worker_wake(struct seen_local *l, struct seen_worker *w);
+void seen_worker_sleep(struct seen_local *l, struct seen_worker *w);
+
+/* The record of a user, in w->record or in the backend, whose view is awake until
+ * seen_worker_sleep(). */
+seen_status seen_local_find(struct seen_local *l, struct seen_worker *w,
+                            seen_key user, seen_record *record);
+
+/* What is queued for a user in a table is applied. With the shard's lock; `frozen`: it is in
  * that table. The view is asleep again afterwards. */
 seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
                               struct seen_shard *shard, struct seen_user *u,
@@ -161,13 +192,6 @@ seen_status seen_local_preview(struct seen_local *l, struct seen_worker *w,
 /* A record that cannot be read is its user's trouble alone. */
 bool seen_local_damaged(seen_status status);
 
-/* Changes as bytes, in frames of the journal: see local.c. */
-#define SEEN_FRAME_CHANGES 1
-#define SEEN_FRAME_POLICY  2
-/* Make a change from a frame; *used is its length. SEEN_CORRUPT: it is none. */
-seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
-                            size_t len, size_t *used, uint64_t *items);
-
 /* The store is done for until it is opened again; says so. `why` "": as the
  * status or errno has it. */
 seen_status seen_local_fail(struct seen_local *l, seen_status status,
@@ -175,6 +199,26 @@ seen_status seen_local_fail(struct seen_local *l, seen_status status,
                             seen_error *error);
 /* It has been before: SEEN_IO. */
 seen_status seen_local_failed(const struct seen_local *l, seen_error *error);
+
+/* ---- frame.c ------------------------------------------------------------ */
+
+#define SEEN_FRAME_CHANGES 1
+#define SEEN_FRAME_POLICY  2
+/* Make a change from a frame; *used is its length. SEEN_CORRUPT: it is none. */
+seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
+                            size_t len, size_t *used, uint64_t *items);
+
+#define SEEN_FRAME_HASHES 65536 /* of one change */
+/* One more change into the frame that w puts together; false: no memory. */
+bool seen_frame_put(struct seen_worker *w, enum seen_change_kind kind,
+                    struct seen_user *u, uint64_t now, const uint64_t *h,
+                    size_t n);
+/* That frame: into the journal, then into the table. Empty afterwards, whatever
+ * the status. With the shard's lock. */
+seen_status seen_frame_write(struct seen_local *l, struct seen_worker *w,
+                             struct seen_shard *shard, uint64_t *sequence);
+
+/* ---- local.c ------------------------------------------------------------ */
 
 extern const struct seen_users_ops seen_local_ops;
 
@@ -193,22 +237,46 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
 
 /* ---- recover.c ---------------------------------------------------------- */
 
-/* Around every look at what a reader sees; a writer need not. SEEN_OK: to be
- * ended. */
-seen_status seen_recover_look(struct seen_local *l, seen_error *error);
-void seen_recover_looked(struct seen_local *l);
-/* A reader finds that its choice, the so-many-th, does not go any more. */
-seen_status seen_recover_again(struct seen_local *l, uint64_t choice,
-                               seen_error *error);
+/* What the journal has, queued; *last is the number of its last frame. */
+seen_status seen_recover_replay(struct seen_local *l, uint64_t *last,
+                                seen_error *error);
+bool seen_policy_same(const seen_policy *a, const seen_policy *b);
 
-/* For tests: on another shelf, without a thread. */
+/* A store holds its secret, and what people were shown: its directory is its
+ * maker's, until he gives others leave. */
+#define SEEN_STORE_PRIVATE 0700
+/* dir/name, to be freed; NULL: no memory. */
+char *seen_path_join(const char *dir, const char *name);
+/* The directory that a name leads to, also one to be made, and something behind
+ * it. */
+seen_status seen_recover_dir(const char *name, const char *suffix, char **out,
+                             seen_error *error);
+/* seen.lock of a directory, ours alone until the descriptor is closed. */
+seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error);
+
+/* For tests: on another backend, without a thread. */
 seen_status seen_local_open(struct seen_users **u, const char *dir,
-                            const struct seen_shelf_ops *ops, bool threadless,
+                            const struct seen_backend_ops *ops, bool threadless,
                             const seen_users_options *options,
                             seen_outcome *outcome, seen_error *error);
 seen_status seen_recover_close(struct seen_users *u, seen_error *error);
 void seen_recover_abandon(struct seen_users *u);
-seen_status seen_recover_backup(struct seen_users *u, const char *dir,
-                                seen_error *error);
+
+/* ---- sight.c ------------------------------------------------------------ */
+
+/* Around every look at what a reader sees; a writer need not. SEEN_OK: to be
+ * ended. */
+seen_status seen_sight_look(struct seen_local *l, seen_error *error);
+void seen_sight_looked(struct seen_local *l);
+/* A reader finds that its choice, the so-many-th, does not go any more. */
+seen_status seen_sight_again(struct seen_local *l, uint64_t choice,
+                             seen_error *error);
+/* What a reader sees from now on. */
+seen_status seen_sight_choose(struct seen_local *l, seen_error *error);
+
+/* ---- backup.c ----------------------------------------------------------- */
+
+seen_status seen_backup_make(struct seen_users *u, const char *dir,
+                             seen_error *error);
 
 #endif

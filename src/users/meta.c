@@ -18,7 +18,7 @@
  *     104  20  0
  *     124  4   CRC32C of bytes 0 .. 123
  */
-#include "users/shelf.h"
+#include "users/backend.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

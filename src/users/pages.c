@@ -14,7 +14,7 @@
  *
  * That reads all branches and leaves, once; values that have pages of their own
  * (overflow) need not be read, a leaf says how long they are. Writers make the file
- * as long as it says after each transaction (shelf_lmdb.c), so this happens after a
+ * as long as it says after each transaction (backend_lmdb.c), so this happens after a
  * power cut in between, and with copies that were cut short.
  *
  * A page of LMDB 0.9, data version 1, W being the bytes of a size_t:

@@ -1,17 +1,17 @@
 /*
- * recover.c - a store is opened, closed, copied.
+ * recover.c - a store is opened and closed.
  *
- *     DIR/data.mdb, lock.mdb      the shelf (shelf_lmdb.c)
+ *     DIR/data.mdb, lock.mdb      the backend (backend_lmdb.c)
  *     DIR/seen.journal-...        the journal (store/journal.h)
  *     DIR/seen.lock               whoever holds it writes
  *
  * Opening to write, and what a crash leaves at each step:
  *
- *     lock, make the shelf            a file beside, or a shelf (shelf.c)
- *     open the shelf                  a store without a word about itself: new
- *     owe what the journal has        nothing has changed
+ *     lock, make the backend            a file beside, or a backend (backend.c)
+ *     open the backend                  a store without a word about itself: new
+ *     queue what the journal has      nothing has changed
  *     begin a journal, epoch + 1      an empty segment
- *     say so on the shelf             the same, until the transaction is there
+ *     say so in the backend             the same, until the transaction is there
  *
  * Closing is a checkpoint, one more transaction (no writer), and the journal is
  * removed. A store that says it has a writer and has no journal has lost it.
@@ -31,14 +31,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define MIB      ((uint64_t)1 << 20)
-#define POLICY   24 /* bytes of a frame of that type */
-#define ATTEMPTS 100
-#define LOOK_MS  1000 /* how long a reader may not know that its writer died */
+#define MIB    ((uint64_t)1 << 20)
+#define POLICY 24 /* bytes of a frame of that type */
 
 /* ---- The object --------------------------------------------------------- */
 
-static char *joined(const char *dir, const char *name)
+char *seen_path_join(const char *dir, const char *name)
 {
     size_t size = strlen(dir) + strlen(name) + 2;
     char *path = malloc(size);
@@ -58,8 +56,8 @@ static char *trimmed(const char *dir, const char *suffix)
 }
 
 /* The same, of the directory that a name leads to, also one to be made. */
-static seen_status real_dir(const char *name, const char *suffix, char **out,
-                            seen_error *error)
+seen_status seen_recover_dir(const char *name, const char *suffix, char **out,
+                             seen_error *error)
 {
     char real[SEEN_PATH_ROOM];
     char *dir = trimmed(name, "");
@@ -113,7 +111,7 @@ static void destroy(struct seen_local *l)
     int before = errno;
     seen_workers_free(l);
     seen_journal_close(l->journal);
-    if (l->shelf) l->ops->close(l->shelf);
+    if (l->backend) l->ops->close(l->backend);
     seen_io_release(l->lock_fd);
     for (size_t i = 0; i < SEEN_SHARDS; i++) {
         seen_table_free(&l->shards[i].active);
@@ -135,13 +133,13 @@ static void destroy(struct seen_local *l)
 
 /* ---- Policy ------------------------------------------------------------- */
 
-static bool same_policy(const seen_policy *a, const seen_policy *b)
+bool seen_policy_same(const seen_policy *a, const seen_policy *b)
 {
     return a->items == b->items && a->generations == b->generations &&
            a->fpp == b->fpp && a->ttl_ms == b->ttl_ms;
 }
 
-/* What is owed is owed under the policy of its time. */
+/* What is queued is queued under the policy of its time. */
 static seen_status settle_everybody(struct seen_local *l)
 {
     seen_status status;
@@ -181,7 +179,7 @@ static seen_status retrain_workers(struct seen_local *l)
 
 static seen_status change_policy(struct seen_local *l, const seen_policy *p)
 {
-    if (same_policy(&l->meta.policy, p)) return SEEN_OK;
+    if (seen_policy_same(&l->meta.policy, p)) return SEEN_OK;
     seen_status status = settle_everybody(l);
     if (status != SEEN_OK) return status;
     l->meta.policy = *p;
@@ -233,8 +231,8 @@ static seen_status redo_frame(void *ctx, const struct seen_frame *f)
     return status;
 }
 
-static seen_status replay(struct seen_local *l, uint64_t *last,
-                          seen_error *error)
+seen_status seen_recover_replay(struct seen_local *l, uint64_t *last,
+                                seen_error *error)
 {
     struct redo d = {.l = l};
     struct seen_replayed out;
@@ -246,7 +244,7 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
     if (l->meta.journaled && out.segments == 0)
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "its journal (seen.journal-...) is missing");
-    if (out.gone) /* what it held is on the shelf, but not in our view of it */
+    if (out.gone) /* what it held is in the backend, but not in our view of it */
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "its journal was dropped meanwhile");
     *last = out.last;
@@ -260,10 +258,6 @@ static seen_status replay(struct seen_local *l, uint64_t *last,
 }
 
 /* ---- Opening ------------------------------------------------------------ */
-
-/* A store holds its secret, and what people were shown: its directory is its
- * maker's, until he gives others leave. */
-#define PRIVATE 0700
 
 /* A reader that asks whether there is a writer shares the lock for a moment
  * (writer_lives() below): then it is free again right away. */
@@ -283,7 +277,7 @@ static seen_status lock_patiently(int fd)
 static seen_status find_owner(const char *dir, struct seen_stat *st,
                               const struct seen_stat **like)
 {
-    char *path = joined(dir, "data.mdb");
+    char *path = seen_path_join(dir, "data.mdb");
     if (!path) return SEEN_NOMEM;
     bool there = seen_os->stat(path, st) == 0;
     free(path);
@@ -300,13 +294,13 @@ static int open_or_create(const char *path, const struct seen_stat *like)
 }
 
 /* seen.lock of a directory, ours alone until the descriptor is closed. */
-static seen_status lock_dir(const char *dir, int *fd, seen_error *error)
+seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
 {
     struct seen_stat st;
     const struct seen_stat *like;
     seen_status found = find_owner(dir, &st, &like);
     if (found == SEEN_IO) return seen_fail_io(error, NULL, "data.mdb");
-    char *path = found == SEEN_OK ? joined(dir, "seen.lock") : NULL;
+    char *path = found == SEEN_OK ? seen_path_join(dir, "seen.lock") : NULL;
     if (!path) return SEEN_NOMEM;
     *fd = open_or_create(path, like);
     seen_status status = *fd < 0 ? SEEN_IO : lock_patiently(*fd);
@@ -359,7 +353,7 @@ static seen_status make_dir(struct seen_local *l, bool create,
     struct seen_stat st;
     seen_status found = find_dir(l->dir, error);
     if (found != SEEN_ABSENT || !create) return found;
-    if (seen_os->mkdir(l->dir, PRIVATE) != 0) {
+    if (seen_os->mkdir(l->dir, SEEN_STORE_PRIVATE) != 0) {
         int why = errno; /* another may have made it, just now */
         if (why == EEXIST && seen_os->stat(l->dir, &st) == 0 && st.directory)
             return SEEN_OK;
@@ -374,8 +368,8 @@ static seen_status make_dir(struct seen_local *l, bool create,
 static seen_status write_meta(struct seen_local *l,
                               const struct seen_meta *meta, seen_error *error)
 {
-    seen_status status = l->ops->begin(l->shelf, error);
-    return status == SEEN_OK ? l->ops->commit(l->shelf, meta, error) : status;
+    seen_status status = l->ops->begin(l->backend, error);
+    return status == SEEN_OK ? l->ops->commit(l->backend, meta, error) : status;
 }
 
 static seen_status found_store(struct seen_local *l,
@@ -383,7 +377,7 @@ static seen_status found_store(struct seen_local *l,
 {
     uint8_t id[16];
     uint64_t users, bytes;
-    l->ops->sizes(l->shelf, &users, &bytes);
+    l->ops->sizes(l->backend, &users, &bytes);
     if (users)
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "holds users, but not what a store says of itself");
@@ -425,7 +419,7 @@ static seen_status follow_policy(struct seen_local *l, const seen_policy *given,
     uint8_t bytes[POLICY];
     uint64_t number;
     seen_policy policy = seen_policy_filled(given);
-    if (!given || same_policy(&policy, &l->meta.policy)) return SEEN_OK;
+    if (!given || seen_policy_same(&policy, &l->meta.policy)) return SEEN_OK;
     seen_status status = change_policy(l, &policy);
     put_policy(&policy, bytes);
     if (status == SEEN_OK)
@@ -441,21 +435,22 @@ static seen_status open_to_write(struct seen_local *l,
     uint64_t last;
     seen_status status = make_dir(l, o->create, error);
     if (status == SEEN_OK && !o->create) status = find_store(l, error);
-    if (status == SEEN_OK) status = lock_dir(l->dir, &l->lock_fd, error);
     if (status == SEEN_OK)
-        status = l->ops->open(&l->shelf, l->dir, true, error);
+        status = seen_recover_lock(l->dir, &l->lock_fd, error);
+    if (status == SEEN_OK)
+        status = l->ops->open(&l->backend, l->dir, true, error);
     if (status != SEEN_OK) return status;
-    status = l->ops->meta(l->shelf, &l->meta, error);
+    status = l->ops->meta(l->backend, &l->meta, error);
     if (status == SEEN_ABSENT && o->create) status = found_store(l, o, error);
     if (status == SEEN_OK) status = check_secret(l, o, error);
     if (status == SEEN_OK) seen_checkpoint_clock(l);
-    /* What the shelf says goes with its sequence, the policy too: a replay comes
+    /* What the backend says goes with its sequence, the policy too: a replay comes
      * to the later one by itself. */
-    struct seen_meta on_shelf = l->meta;
-    if (status == SEEN_OK) status = replay(l, &last, error);
+    struct seen_meta in_backend = l->meta;
+    if (status == SEEN_OK) status = seen_recover_replay(l, &last, error);
     if (status != SEEN_OK) return status;
-    on_shelf.epoch = ++l->meta.epoch;
-    on_shelf.journaled = l->meta.journaled = true;
+    in_backend.epoch = ++l->meta.epoch;
+    in_backend.journaled = l->meta.journaled = true;
     struct seen_stat st;
     const struct seen_stat *like;
     status = find_owner(l->dir, &st, &like);
@@ -463,119 +458,8 @@ static seen_status open_to_write(struct seen_local *l,
         status = seen_journal_open(&l->journal, l->journal_path, like,
                                    l->meta.id, l->meta.epoch, last);
     if (status == SEEN_IO) return seen_fail_io(error, NULL, "journal");
-    if (status == SEEN_OK) status = write_meta(l, &on_shelf, error);
+    if (status == SEEN_OK) status = write_meta(l, &in_backend, error);
     if (status == SEEN_OK) status = follow_policy(l, o->policy, error);
-    return status;
-}
-
-/* ---- Readers ------------------------------------------------------------ */
-
-/*
- * What a reader sees:
- *
- *     no journal, or a writer at work     the shelf, at its last checkpoint
- *     a journal, and its writer is gone   the shelf and the journal: nobody else
- *                                         will make it part of the shelf
- *     asked for the tail                  the shelf and the journal, always
- *
- * Writers come and die while a reader is open, so one that has read no journal
- * thinks again before it looks, if the last time was more than a second ago
- * (seen_recover_look).
- *
- * What was read of a journal, the tail, goes with the transaction that the shelf was
- * at, and with no other. A reader does not keep that alive between calls: LMDB could
- * use no page again that was freed since, and data.mdb would grow; and a reader
- * without lock.mdb would keep writers out. It looks whether the shelf is still
- * there, and if it has moved on, shelf and journal are read again. A new writer makes
- * what it finds in the journal part of the shelf, but not at once: until then a
- * reader reads that journal, too, and never knows less than before (tail_end).
- */
-
-/* The lock is the writer's as long as it lives, and the kernel's to take away.
- * Where we may not ask, the journal is read: that never misses anything. */
-static seen_status writer_lives(const struct seen_local *l, bool *lives)
-{
-    char *path = joined(l->dir, "seen.lock");
-    if (!path) return SEEN_NOMEM;
-    *lives = false;
-    int fd = seen_io_open(path, O_RDONLY | O_NOFOLLOW, 0);
-    free(path);
-    if (fd < 0) return errno == ENOENT || errno == EACCES ? SEEN_OK : SEEN_IO;
-    seen_status status = seen_io_lock_shared(fd);
-    seen_io_close(fd);
-    *lives = status == SEEN_BUSY;
-    return *lives ? SEEN_OK : status;
-}
-
-/* What the shelf holds from here on, the view being awake, and the journal. */
-static seen_status replay_on(struct seen_local *l, void *view,
-                             seen_error *error)
-{
-    struct seen_meta now;
-    seen_status status = l->ops->told(view, &now, error);
-    if (status != SEEN_OK) return status;
-    if (now.epoch != l->meta.epoch || now.sequence != l->meta.sequence)
-        return seen_fail(error, SEEN_BUSY, NULL, "checkpoints come too fast");
-    l->tail_at = l->ops->sees(view);
-    return replay(l, &l->tail_end, error);
-}
-
-/* SEEN_BUSY: there was a checkpoint in between. */
-static seen_status read_tail(struct seen_local *l, seen_error *error)
-{
-    seen_status status;
-    l->one_view = true;
-    struct seen_worker *w = seen_worker_take(l, &status, error);
-    if (!w) return status;
-    void *view = w->view; /* of the only worker, which is here to stay */
-    status = l->ops->wake(view, error);
-    if (status == SEEN_OK) l->ops->hold(view);
-    seen_worker_return(l, w);
-    if (status != SEEN_OK) return status;
-    status = replay_on(l, view, error);
-    l->ops->sleep(view);
-    return status;
-}
-
-static void forget_tail(struct seen_local *l)
-{
-    l->one_view = false;
-    l->journaled = 0;
-    seen_workers_free(l);
-    for (size_t i = 0; i < SEEN_SHARDS; i++)
-        seen_table_free(&l->shards[i].active);
-    atomic_store(&l->bytes, 0);
-}
-
-static seen_status choose_once(struct seen_local *l, seen_error *error)
-{
-    bool lives = false;
-    forget_tail(l);
-    seen_status status = l->ops->meta(l->shelf, &l->meta, error);
-    l->chosen = l->meta;
-    if (status != SEEN_OK) return status;
-    if (!l->options.tail && !l->meta.journaled) return SEEN_OK;
-    if (!l->options.tail) status = writer_lives(l, &lives);
-    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
-    bool known = l->meta.sequence >= l->tail_end; /* no less than before */
-    return status == SEEN_OK && !(lives && known) ? read_tail(l, error)
-                                                  : status;
-}
-
-/* A writer may drop segments, or write one, while they are read: what looks like
- * damage is damage only if it stays. */
-static seen_status choose_sight(struct seen_local *l, seen_error *error)
-{
-    seen_status status = SEEN_BUSY;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        seen_error_begin(error);
-        status = choose_once(l, error);
-        if (status != SEEN_CORRUPT && status != SEEN_BUSY) break;
-    }
-    if (status != SEEN_OK) forget_tail(l);
-    atomic_store(&l->blind, status != SEEN_OK);
-    l->choices++;
-    atomic_store(&l->looked, seen_os->ticks());
     return status;
 }
 
@@ -585,118 +469,24 @@ static seen_status open_to_read(struct seen_local *l,
     seen_status status = find_dir(l->dir, error);
     if (status == SEEN_OK) status = find_store(l, error);
     if (status == SEEN_OK)
-        status = l->ops->open(&l->shelf, l->dir, false, error);
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &l->meta, error);
+        status = l->ops->open(&l->backend, l->dir, false, error);
+    if (status == SEEN_OK) status = l->ops->meta(l->backend, &l->meta, error);
     if (status == SEEN_OK) status = check_secret(l, o, error);
-    return status == SEEN_OK ? choose_sight(l, error) : status;
-}
-
-/* Has the world changed since the last choice? With a tail, each call looks. */
-static seen_status must_choose(struct seen_local *l, bool *must,
-                               seen_error *error)
-{
-    struct seen_meta now, was = l->chosen;
-    bool lives = false;
-    if (l->one_view) return SEEN_OK;
-    seen_status status = l->ops->meta(l->shelf, &now, error);
-    if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
-    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
-    if (status != SEEN_OK) return status;
-    *must = (now.journaled && !lives) || !same_policy(&now.policy, &was.policy);
-    return SEEN_OK;
-}
-
-static bool is_time_to_think(struct seen_local *l)
-{
-    uint64_t now = seen_os->ticks(), last = atomic_load(&l->looked);
-    return now - last >= LOOK_MS &&
-           atomic_compare_exchange_strong(&l->looked, &last, now);
-}
-
-static void look(struct seen_local *l)
-{
-    pthread_mutex_lock(&l->turn);
-    pthread_rwlock_rdlock(&l->sight);
-    pthread_mutex_unlock(&l->turn);
-}
-
-/* Unless another thread has, since. */
-static seen_status choose_alone(struct seen_local *l, uint64_t choice,
-                                seen_error *error)
-{
-    seen_status status = SEEN_OK;
-    pthread_mutex_lock(&l->turn);
-    pthread_rwlock_wrlock(&l->sight);
-    if (l->choices == choice) status = choose_sight(l, error);
-    pthread_rwlock_unlock(&l->sight);
-    pthread_mutex_unlock(&l->turn);
-    return status;
-}
-
-static seen_status think_again(struct seen_local *l, seen_error *error)
-{
-    bool must = false;
-    look(l);
-    seen_status status = must_choose(l, &must, error);
-    uint64_t choice = l->choices;
-    seen_recover_looked(l);
-    return status == SEEN_OK && must ? choose_alone(l, choice, error) : status;
-}
-
-/* A journal that cannot be read concerns all users; SEEN_CORRUPT would be about
- * the record of one. The next call tries again. */
-static seen_status cannot_see(struct seen_local *l, seen_status status,
-                              const seen_error *why, seen_error *error)
-{
-    atomic_store(&l->looked, seen_os->ticks() - LOOK_MS);
-    atomic_store(&l->blind, true);
-    if (!seen_local_damaged(status)) {
-        if (error && why->status != SEEN_OK) *error = *why;
-        return status;
-    }
-    errno = EIO;
-    return seen_fail(error, SEEN_IO, NULL,
-                     "its writer died, and its journal cannot be read: %.300s",
-                     why->text[0] ? why->text : seen_strerror(status));
-}
-
-seen_status seen_recover_look(struct seen_local *l, seen_error *error)
-{
-    if (l->head.writable || !l->shelf) return SEEN_OK;
-    if (is_time_to_think(l)) {
-        seen_error why = {0};
-        seen_status status = think_again(l, &why);
-        if (status != SEEN_OK) return cannot_see(l, status, &why, error);
-    }
-    look(l);
-    return SEEN_OK;
-}
-
-seen_status seen_recover_again(struct seen_local *l, uint64_t choice,
-                               seen_error *error)
-{
-    seen_error why = {0};
-    seen_status status = choose_alone(l, choice, &why);
-    return status == SEEN_OK ? status : cannot_see(l, status, &why, error);
-}
-
-void seen_recover_looked(struct seen_local *l)
-{
-    if (!l->head.writable && l->shelf) pthread_rwlock_unlock(&l->sight);
+    return status == SEEN_OK ? seen_sight_choose(l, error) : status;
 }
 
 /* ---- Opening, all of it --------------------------------------------------- */
 
 seen_status seen_local_open(struct seen_users **u, const char *dir,
-                            const struct seen_shelf_ops *ops, bool threadless,
+                            const struct seen_backend_ops *ops, bool threadless,
                             const seen_users_options *options,
                             seen_outcome *outcome, seen_error *error)
 {
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->ops = ops;
-    seen_status status = real_dir(dir, "", &l->dir, error);
-    if (status == SEEN_OK) l->journal_path = joined(l->dir, "seen");
+    seen_status status = seen_recover_dir(dir, "", &l->dir, error);
+    if (status == SEEN_OK) l->journal_path = seen_path_join(l->dir, "seen");
     if (status == SEEN_OK && !l->journal_path) status = SEEN_NOMEM;
     if (status == SEEN_OK) {
         status = options->mode == SEEN_READ ? open_to_read(l, options, error)
@@ -721,8 +511,8 @@ seen_status seen_users_open_lmdb(struct seen_users **u, const char *where,
     if (!where[0])
         return seen_fail(error, SEEN_INVALID, NULL, "no directory is named");
 #ifdef SEEN_WITH_LMDB
-    return seen_local_open(u, where, &seen_shelf_lmdb, false, options, outcome,
-                           error);
+    return seen_local_open(u, where, &seen_backend_lmdb, false, options,
+                           outcome, error);
 #else
     (void)u, (void)options, (void)outcome;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without LMDB");
@@ -774,12 +564,12 @@ seen_status seen_recover_close(struct seen_users *u, seen_error *error)
 }
 
 /* In a child that was forked, see home.h: no checkpoint, no thread to wait for, no
- * lock that is waited for, and neither journal nor shelf are touched. */
+ * lock that is waited for, and neither journal nor backend are touched. */
 void seen_recover_abandon(struct seen_users *u)
 {
     struct seen_local *l = (struct seen_local *)u;
     bool still = pthread_rwlock_trywrlock(&l->sight) == 0; /* of readers */
-    if (l->shelf) l->ops->disown(l->shelf);
+    if (l->backend) l->ops->disown(l->backend);
     if (still && pthread_mutex_trylock(&l->pool) == 0) seen_workers_free(l);
     if (pthread_mutex_trylock(&l->log) == 0) seen_journal_abandon(l->journal);
     for (size_t i = 0; still && i < SEEN_SHARDS; i++) {
@@ -787,224 +577,9 @@ void seen_recover_abandon(struct seen_users *u)
         seen_table_free(&l->shards[i].active);
         seen_table_free(&l->shards[i].frozen);
     }
-    if (l->shelf) l->ops->close(l->shelf);
+    if (l->backend) l->ops->close(l->backend);
     seen_io_close(l->lock_fd);
     free(l->dir);
     free(l->journal_path);
     free(l);
-}
-
-/* ---- Backup ------------------------------------------------------------- */
-
-static seen_status copy_frame(void *to, const struct seen_frame *f)
-{
-    uint64_t number;
-    return seen_journal_append(to, f->type, f->payload, f->len, &number);
-}
-
-/*
- * The journal first, then the shelf: should a checkpoint come in between, the
- * shelf knows frames that the journal has, too, and says so. Should a writer
- * come or go in between, it is done again.
- */
-static seen_status copy_once(struct seen_local *l, const char *dir, bool *again,
-                             seen_error *error)
-{
-    struct seen_meta before, after;
-    struct seen_replayed out;
-    char *path = joined(dir, "seen");
-    seen_journal *to = NULL;
-    *again = false;
-    seen_status status = path ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &before, error);
-    if (status == SEEN_OK)
-        status = seen_journal_open(&to, path, NULL, before.id, before.epoch,
-                                   before.sequence);
-    if (status == SEEN_OK) {
-        status = seen_journal_replay(l->journal_path, before.id,
-                                     before.sequence, copy_frame, to, &out);
-        if (status == SEEN_CORRUPT) *again = true;
-        if (status != SEEN_OK)
-            seen_fail(error, status, NULL, "journal: %s", out.problem);
-    }
-    if (status == SEEN_OK)
-        status = seen_journal_commit(to, seen_journal_last(to));
-    if (status == SEEN_OK) status = l->ops->copy(l->shelf, dir, error);
-    if (status == SEEN_OK) status = l->ops->meta(l->shelf, &after, error);
-    if (status == SEEN_OK) *again = after.epoch != before.epoch;
-    seen_journal_close(to);
-    free(path);
-    return status;
-}
-
-static bool remove_file(const char *dir, const char *name)
-{
-    char *path = joined(dir, name);
-    bool gone = path && (seen_os->unlink(path) == 0 || errno == ENOENT);
-    free(path);
-    return gone;
-}
-
-/* What an attempt has left; others' files are left alone. */
-static seen_status clear_copy(const char *dir, seen_error *error)
-{
-    char *path = joined(dir, "seen");
-    seen_status status = path ? SEEN_OK : SEEN_NOMEM;
-    if (status == SEEN_OK &&
-        (seen_journal_remove(path) != SEEN_OK || !remove_file(dir, "data.mdb")))
-        status = seen_fail_io(error, NULL, "remove an older copy");
-    free(path);
-    return status;
-}
-
-/* Of a directory that we have locked. Its lock goes last but one: who waits to
- * take over finds no lock, or no directory. */
-static seen_status remove_copy(const char *dir, seen_error *error)
-{
-    seen_status status = clear_copy(dir, error);
-    if (status != SEEN_OK) return status;
-    if (remove_file(dir, "seen.lock") && seen_os->rmdir(dir) == 0)
-        return SEEN_OK;
-    return seen_fail(error, SEEN_IO, NULL,
-                     "%s is in the way, and holds what is not of a backup: "
-                     "remove it",
-                     seen_io_base(dir));
-}
-
-/* The directory that another one is in: who has it, and who may rename there. */
-static bool find_parent(const char *dir, struct seen_stat *st)
-{
-    char parent[SEEN_PATH_ROOM];
-    return seen_io_dir_of(dir, parent, sizeof parent) == SEEN_OK &&
-           seen_os->stat(parent, st) == 0;
-}
-
-enum {
-    ALL_WRITE = 0002,
-    OTHERS_WRITE = 0022,
-    STICKY = 01000
-};
-
-/* May nobody but us and root put something else in the place of a directory of
- * ours? Its files are removed by their names, and these must not lead elsewhere
- * meanwhile. */
-static bool name_is_ours(const char *dir)
-{
-    struct seen_stat st;
-    if (!find_parent(dir, &st)) return false;
-    if (st.user != 0 && st.user != seen_os->user()) return false;
-    return !(st.mode & OTHERS_WRITE) || st.mode & STICKY;
-}
-
-/* May everybody? Then a link can take the place of the new directory before the
- * first file is made in it by name. (Of a group, members are trusted so far.) */
-static seen_status refuse_open_place(const char *dir, seen_error *error)
-{
-    struct seen_stat st;
-    if (!find_parent(dir, &st)) return seen_fail_io(error, NULL, "look");
-    if (!(st.mode & ALL_WRITE) || st.mode & STICKY) return SEEN_OK;
-    return seen_fail(error, SEEN_INVALID, NULL,
-                     "every user can rename what is in that directory: copy "
-                     "to one of your own, or make it sticky (chmod +t)");
-}
-
-/* What has the name is a directory of ours, no link to one, and stays so. */
-static bool is_ours(const char *dir, int fd)
-{
-    struct seen_stat st;
-    return seen_os->fstat(fd, &st) == 0 && st.user == seen_os->user() &&
-           name_is_ours(dir) && seen_still_there(dir, fd);
-}
-
-/* What a backup that died has left is removed: whoever made the directory, or has
- * it open, would have the copy, too. Never through a link, and never where others
- * could put one in its place. */
-static seen_status remove_stale_copy(const char *dir, seen_error *error)
-{
-    int lock = -1,
-        fd = seen_io_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (fd < 0 && errno == ENOENT) return SEEN_OK;
-    bool ours = fd >= 0 && is_ours(dir, fd);
-    seen_io_close(fd);
-    if (!ours)
-        return seen_fail(error, SEEN_IO, NULL,
-                         "%s is in the way, and is not a directory of ours "
-                         "alone: remove it",
-                         seen_io_base(dir));
-    seen_status status = lock_dir(dir, &lock, error);
-    if (status == SEEN_OK) status = remove_copy(dir, error);
-    seen_io_close(lock);
-    return status;
-}
-
-/* A directory that was not there, for nobody but us, and locked. */
-static seen_status make_copy_dir(const char *dir, int *lock, seen_error *error)
-{
-    int made = seen_os->mkdir(dir, PRIVATE);
-    if (made != 0 && errno == EEXIST) {
-        seen_status status = remove_stale_copy(dir, error);
-        if (status != SEEN_OK) return status;
-        made = seen_os->mkdir(dir, PRIVATE);
-    }
-    return made == 0 ? lock_dir(dir, lock, error)
-                     : seen_fail_io(error, NULL, "make directory");
-}
-
-static seen_status copy_beside(struct seen_local *l, const char *beside,
-                               seen_error *error)
-{
-    seen_status status = SEEN_OK;
-    bool again = true;
-    for (int i = 0; again && i < ATTEMPTS; i++) {
-        seen_error_begin(error);
-        status = clear_copy(beside, error);
-        again = false;
-        if (status == SEEN_OK) status = copy_once(l, beside, &again, error);
-    }
-    if (status == SEEN_OK && again)
-        return seen_fail(error, SEEN_BUSY, NULL,
-                         "writers come and go too fast");
-    return status == SEEN_IO ? seen_fail_io(error, NULL, "copy") : status;
-}
-
-/* What came of it is at `dir`, or nowhere. */
-static seen_status backup_to(struct seen_local *l, const char *beside,
-                             const char *dir, seen_error *error)
-{
-    int lock = -1;
-    seen_status status = make_copy_dir(beside, &lock, error);
-    if (status == SEEN_OK) {
-        status = copy_beside(l, beside, error);
-        if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
-            status = seen_fail_io(error, NULL, "rename");
-        int before = errno;
-        if (status != SEEN_OK) (void)remove_copy(beside, NULL);
-        errno = before;
-    }
-    if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
-        status = seen_fail_io(error, NULL, "sync directory");
-    seen_io_close(lock);
-    return status;
-}
-
-seen_status seen_recover_backup(struct seen_users *u, const char *name,
-                                seen_error *error)
-{
-    struct seen_local *l = (struct seen_local *)u;
-    struct seen_stat st;
-    if (!l->shelf)
-        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
-                         "mem: has nothing on disk");
-    if (seen_os->stat(name, &st) == 0)
-        return seen_fail(error, SEEN_INVALID, NULL,
-                         "is there already: name a directory to make");
-    if (errno != ENOENT) return seen_fail_io(error, NULL, "look");
-    char *dir = NULL, *beside = NULL;
-    seen_status status = real_dir(name, "", &dir, error);
-    if (status == SEEN_OK) status = real_dir(name, ".seen-new", &beside, error);
-    if (status == SEEN_OK) status = refuse_open_place(beside, error);
-    if (status == SEEN_OK) status = backup_to(l, beside, dir, error);
-    free(dir);
-    free(beside);
-    return status;
 }

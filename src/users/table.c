@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define FIRST_PLACES 64
-#define AT_ONCE      64 /* marks that are paid in one pass */
+#define AT_ONCE      64 /* marks that are applied in one pass */
 #define KIND_BITS    2
 
 /* ---- Users -------------------------------------------------------------- */
@@ -16,13 +16,13 @@
 static uint64_t size_of(const struct seen_user *u)
 {
     return sizeof *u + u->name_len + u->record_room +
-           u->owed_room * sizeof *u->owed + sizeof u;
+           u->queued_room * sizeof *u->queued + sizeof u;
 }
 
 static void free_user(struct seen_user *u)
 {
     free(u->record);
-    free(u->owed);
+    free(u->queued);
     free(u);
 }
 
@@ -125,30 +125,30 @@ void seen_table_remove(struct seen_table *t, struct seen_user *u)
 
 bool seen_table_reserve(struct seen_table *t, struct seen_user *u, size_t n)
 {
-    uint64_t wanted = (uint64_t)u->owed_len + u->reserved + n + 2;
-    if (wanted > u->owed_room) {
+    uint64_t wanted = (uint64_t)u->queued_len + u->reserved + n + 2;
+    if (wanted > u->queued_room) {
         uint64_t room = wanted + wanted / 2;
         if (room > UINT32_MAX) return false;
-        uint64_t *more = realloc(u->owed, room * sizeof *more);
+        uint64_t *more = realloc(u->queued, room * sizeof *more);
         if (!more) return false;
-        t->bytes += (room - u->owed_room) * sizeof *more;
-        u->owed = more;
-        u->owed_room = (uint32_t)room;
+        t->bytes += (room - u->queued_room) * sizeof *more;
+        u->queued = more;
+        u->queued_room = (uint32_t)room;
     }
     u->reserved += (uint32_t)n + 2;
     return true;
 }
 
-void seen_table_owe(struct seen_table *t, struct seen_user *u,
-                    enum seen_change_kind kind, uint64_t now, const void *h,
-                    size_t n)
+void seen_table_queue(struct seen_table *t, struct seen_user *u,
+                      enum seen_change_kind kind, uint64_t now, const void *h,
+                      size_t n)
 {
-    uint64_t *to = u->owed + u->owed_len;
+    uint64_t *to = u->queued + u->queued_len;
     to[0] = now;
     to[1] = (uint64_t)n << KIND_BITS | kind;
     for (size_t i = 0; i < n; i++)
         to[2 + i] = seen_get_le64((const uint8_t *)h + 8 * i);
-    u->owed_len += (uint32_t)n + 2;
+    u->queued_len += (uint32_t)n + 2;
     if (now < t->lowest) t->lowest = now;
 }
 
@@ -167,15 +167,16 @@ bool seen_table_settle(struct seen_table *t, struct seen_user *u,
     if (record.len) memmove(u->record, record.data, record.len);
     u->record_len = (uint32_t)record.len;
     u->known = true;
-    t->bytes -= u->owed_room * sizeof *u->owed;
-    free(u->owed);
-    u->owed = NULL;
-    u->owed_len = u->owed_room = 0;
+    t->bytes -= u->queued_room * sizeof *u->queued;
+    free(u->queued);
+    u->queued = NULL;
+    u->queued_len = u->queued_room = 0;
     return true;
 }
 
-seen_status seen_table_pay(const uint64_t *owed, uint32_t len, seen_exposure *x,
-                           seen_record record, seen_record *result)
+seen_status seen_table_apply(const uint64_t *queued, uint32_t len,
+                             seen_exposure *x, seen_record record,
+                             seen_record *result)
 {
     struct seen_marks marks[AT_ONCE];
     seen_status status = SEEN_OK;
@@ -186,10 +187,10 @@ seen_status seen_table_pay(const uint64_t *owed, uint32_t len, seen_exposure *x,
         uint64_t kind = SEEN_CHANGE_MARK, now = 0, count = 0;
         const uint64_t *h = NULL;
         while (n < AT_ONCE && at < len) {
-            now = owed[at];
-            kind = owed[at + 1] & ((1 << KIND_BITS) - 1);
-            count = owed[at + 1] >> KIND_BITS;
-            h = owed + at + 2;
+            now = queued[at];
+            kind = queued[at + 1] & ((1 << KIND_BITS) - 1);
+            count = queued[at + 1] >> KIND_BITS;
+            h = queued + at + 2;
             if (kind != SEEN_CHANGE_MARK) break;
             marks[n++] = (struct seen_marks){now, h, (size_t)count};
             at += (uint32_t)count + 2;

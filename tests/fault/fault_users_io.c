@@ -1,7 +1,7 @@
 /*
  * fault_users_io.c - every system call of a store of users fails: EIO, ENOSPC,
  * EINTR, a short count; once, and from then on. On real files, with LMDB; its own
- * calls cannot be made to fail, so a simulated shelf does that at the end.
+ * calls cannot be made to fail, so a simulated backend does that at the end.
  *
  * The script creates a store, changes it across checkpoints, closes, opens it
  * under another policy, changes it, copies it, closes. After a failure: a status
@@ -20,7 +20,7 @@
 #include "helpers/fault_os.h"
 #include "helpers/scratch.h"
 #include "helpers/sim_os.h"
-#include "helpers/sim_shelf.h"
+#include "helpers/sim_backend.h"
 #include "helpers/users_model.h"
 #include "users/local.h"
 
@@ -37,7 +37,7 @@
 
 static struct {
     char dir[300], copy[320];
-    const struct seen_shelf_ops *shelf;
+    const struct seen_backend_ops *backend;
     struct users_model model;
     struct faults *faults;
     bool made, copied;
@@ -70,7 +70,7 @@ static seen_status open_users(seen_users **u, const char *dir, seen_mode mode,
                             .journal_bytes = 400};
     *error = (seen_error){0};
     seen_status status =
-        seen_local_open(u, dir, run.shelf, true, &o, outcome, error);
+        seen_local_open(u, dir, run.backend, true, &o, outcome, error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
@@ -251,7 +251,7 @@ static void every_call_fails_once_and_for_good(void **state)
     } ways[] = {{EIO, false},   {EIO, true},    {ENOSPC, false},
                 {ENOSPC, true}, {EINTR, false}, {0, false}};
     uint64_t faults = 0;
-    run.shelf = &seen_shelf_lmdb;
+    run.backend = &seen_backend_lmdb;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         uint64_t n = 1;
         while (one_fault(n, ways[i].error, ways[i].persistent))
@@ -285,7 +285,7 @@ static void any_calls_fail(void **state)
     (void)state;
     struct test_rng r = test_rng(8);
     uint64_t faults = 0;
-    run.shelf = &seen_shelf_lmdb;
+    run.backend = &seen_backend_lmdb;
     for (uint64_t i = 0; i < 20 * test_scale(); i++)
         faults += any_run(&r, 1000 + i);
     test_tried(faults, "faults");
@@ -361,7 +361,7 @@ static void every_call_fails_after_a_crash(void **state)
     (void)state;
     static const int errors[] = {EIO, ENOSPC, EMFILE};
     uint64_t faults = 0;
-    run.shelf = &seen_shelf_lmdb;
+    run.backend = &seen_backend_lmdb;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         for (int steps = -1; steps <= 3; steps++) {
             uint64_t n = 1;
@@ -384,47 +384,47 @@ static int set_up(void **state)
     return 0;
 }
 
-/* ---- A shelf that fails ------------------------------------------------- */
+/* ---- A backend that fails ------------------------------------------------- */
 
 /* One step of a transaction fails; false if there are fewer. */
-static bool one_shelf_fault(uint64_t n, bool landed)
+static bool one_backend_fault(uint64_t n, bool landed)
 {
     static struct faults none;
     struct sim *disk = sim_new(test_seed() + n);
-    struct sim_shelf *shelf = sim_shelf_new();
+    struct sim_backend *backend = sim_backend_new();
     model_new(&run.model, test_rng(n), true);
     run.faults = &none;
     run.made = false;
     run.failures = 0;
     sim_mkdir(disk, "/d");
     sim_install(disk);
-    sim_shelf_install(shelf);
-    sim_shelf_fail(shelf, n, landed);
+    sim_backend_install(backend);
+    sim_backend_fail(backend, n, landed);
     one_life(0, false);
     one_life(1, false);
-    bool fired = sim_shelf_failed(shelf);
-    sim_shelf_fail(shelf, 0, false);
+    bool fired = sim_backend_failed(backend);
+    sim_backend_fail(backend, 0, false);
     assert_int_equal(fired, run.failures > 0);
-    assert_int_equal(sim_open_files(disk) + sim_shelf_open(shelf), 0);
+    assert_int_equal(sim_open_files(disk) + sim_backend_open(backend), 0);
     check_store(run.dir);
     model_free(&run.model);
     sim_free(disk);
-    sim_shelf_free(shelf);
+    sim_backend_free(backend);
     return fired;
 }
 
-static void a_shelf_fails_at_every_step(void **state)
+static void a_backend_fails_at_every_step(void **state)
 {
     (void)state;
     uint64_t faults = 0, n;
-    run.shelf = &sim_shelf_ops;
+    run.backend = &sim_backend_ops;
     strcpy(run.dir, "/d/users");
     for (int landed = 0; landed < 2; landed++) {
-        for (n = 1; one_shelf_fault(n, landed); n++)
+        for (n = 1; one_backend_fault(n, landed); n++)
             faults++;
     }
     sim_uninstall();
-    test_tried(faults, "faults"); /* of the shelf */
+    test_tried(faults, "faults"); /* of the backend */
     assert_true(faults > 50);
 }
 
@@ -434,7 +434,7 @@ int main(void)
         cmocka_unit_test(every_call_fails_once_and_for_good),
         cmocka_unit_test(any_calls_fail),
         cmocka_unit_test(every_call_fails_after_a_crash),
-        cmocka_unit_test(a_shelf_fails_at_every_step),
+        cmocka_unit_test(a_backend_fails_at_every_step),
     };
     test_announce("fault_users_io");
     return cmocka_run_group_tests_name("fault_users_io", tests, set_up,

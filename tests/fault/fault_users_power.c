@@ -1,11 +1,11 @@
 /*
  * fault_users_power.c - the power fails at every system call of the life of a
- * store of users, and at every commit of its shelf.
+ * store of users, and at every commit of its backend.
  *
  * A writer marks, takes, forgets, changes its policy, makes checkpoints, sweeps,
  * closes, is killed, opens again. Before each of its system calls and around
  * each commit, a state is drawn that the disk may be in after a loss of power
- * there (helpers/sim_os.h, helpers/sim_shelf.h), or is found by the next process
+ * there (helpers/sim_os.h, helpers/sim_backend.h), or is found by the next process
  * if this one is killed there. Each is opened as it would be: every user has a
  * record that he had when everything acknowledged had been done, byte for byte
  * (helpers/users_model.h), so nothing is lost and nothing was done twice; what
@@ -16,7 +16,7 @@
 #include "seen_users.h"
 
 #include "helpers/sim_os.h"
-#include "helpers/sim_shelf.h"
+#include "helpers/sim_backend.h"
 #include "helpers/users_model.h"
 #include "users/local.h"
 
@@ -30,7 +30,7 @@
 /* A machine, and what has to be true on it. */
 struct world {
     struct sim *disk;
-    struct sim_shelf *shelf;
+    struct sim_backend *backend;
     struct users_model model;
     bool made; /* the store has been created, as far as anybody was told */
 };
@@ -46,7 +46,7 @@ static struct {
 static void enter(const struct world *w)
 {
     sim_install(w->disk);
-    sim_shelf_install(w->shelf);
+    sim_backend_install(w->backend);
     model_enter(&w->model);
 }
 
@@ -64,7 +64,7 @@ static seen_status open_users(seen_users **u, seen_mode mode, bool tail,
                             .journal_bytes = 500};
     *error = (seen_error){0};
     seen_status status =
-        seen_local_open(u, DIR, &sim_shelf_ops, true, &o, outcome, error);
+        seen_local_open(u, DIR, &sim_backend_ops, true, &o, outcome, error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
@@ -82,16 +82,16 @@ static struct world after(struct world *w, bool killed)
     uint64_t seed = test_next(&run.rng);
     next.disk =
         killed ? sim_after_kill(w->disk) : sim_after_power_loss(w->disk, seed);
-    next.shelf = sim_shelf_after(w->shelf, seed & 1);
+    next.backend = sim_backend_after(w->backend, seed & 1);
     return next;
 }
 
 static void leave(struct world *w)
 {
     assert_int_equal(sim_open_files(w->disk) + sim_mappings(w->disk), 0);
-    assert_int_equal(sim_shelf_open(w->shelf), 0);
+    assert_int_equal(sim_backend_open(w->backend), 0);
     sim_free(w->disk);
-    sim_shelf_free(w->shelf);
+    sim_backend_free(w->backend);
 }
 
 /* ---- After the reboot --------------------------------------------------- */
@@ -165,7 +165,7 @@ static void cut_power(void *ctx, const char *call)
     enter(&next);
     if (killed || test_below(&run.rng, 4) == 0) {
         sim_on_call(next.disk, cut_again, &next);
-        sim_shelf_on_step(next.shelf, cut_again, &next);
+        sim_backend_on_step(next.backend, cut_again, &next);
     }
     use_what_is_left(&next);
     leave(&next);
@@ -179,7 +179,7 @@ static void cut_power(void *ctx, const char *call)
 static void watch(bool on)
 {
     sim_on_call(run.w.disk, on ? cut_power : NULL, NULL);
-    sim_shelf_on_step(run.w.shelf, on ? cut_power : NULL, NULL);
+    sim_backend_on_step(run.w.backend, on ? cut_power : NULL, NULL);
 }
 
 /* Another process goes on with what this one has left lying there. */
@@ -233,7 +233,7 @@ static void one_life(int life)
 static void run_with(bool durable, uint64_t seed)
 {
     run.rng = test_rng(seed);
-    run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
+    run.w = (struct world){.disk = sim_new(seed), .backend = sim_backend_new()};
     model_new(&run.w.model, test_rng(seed + 1), durable);
     sim_mkdir(run.w.disk, "/d");
     enter(&run.w);
@@ -310,7 +310,7 @@ static bool one_meeting(uint64_t seed)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     run.rng = test_rng(seed);
-    run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
+    run.w = (struct world){.disk = sim_new(seed), .backend = sim_backend_new()};
     model_new(&run.w.model, test_rng(seed), true);
     sim_mkdir(run.w.disk, "/d");
     enter(&run.w);
@@ -424,7 +424,7 @@ static void one_long_reader(uint64_t seed)
     seen_error error = {0};
     run.rng = r;
     run.call = "nothing";
-    run.w = (struct world){.disk = sim_new(seed), .shelf = sim_shelf_new()};
+    run.w = (struct world){.disk = sim_new(seed), .backend = sim_backend_new()};
     model_new(&run.w.model, test_rng(seed), false); /* keeps all records */
     sim_mkdir(run.w.disk, "/d");
     enter(&run.w);

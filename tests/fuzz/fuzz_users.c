@@ -5,7 +5,7 @@
  *     0    1    flags: which of these parts are given, and what is done
  *     1    1    length of the record
  *     2    128  what the store says about itself, if flagged
- *     ..   ..   a record, everybody's on the shelf
+ *     ..   ..   a record, everybody's in the backend
  *     ..   ..   frames: type, length (2 bytes), payload; one behind the other
  *
  * Frames are given checksums and numbers, since fuzz_journal.c has damaged ones.
@@ -27,7 +27,7 @@
 
 #define GIVEN_META 1u  /* otherwise a good one */
 #define RIGHT_META 2u  /* its checksum is made right */
-#define SHELVED    4u  /* everybody has the record */
+#define RECORDED    4u  /* everybody has the record */
 #define WRITES     8u  /* open to write */
 #define OTHER      16u /* under another policy */
 
@@ -175,7 +175,7 @@ static const struct seen_os fake = {.get_random = fake_get_random,
                                     .unlink = fake_unlink,
                                     .list = fake_list};
 
-/* ---- A shelf where everybody has the same record ------------------------ */
+/* ---- A backend where everybody has the same record ------------------------ */
 
 static bool there(const char *dir)
 {
@@ -183,11 +183,11 @@ static bool there(const char *dir)
     return true;
 }
 
-static seen_status shelf_open(void **shelf, const char *dir, bool write,
+static seen_status backend_open(void **backend, const char *dir, bool write,
                               seen_outcome *outcome, seen_error *error)
 {
     (void)dir, (void)write, (void)r;
-    *shelf = &disk;
+    *backend = &disk;
     return SEEN_OK;
 }
 
@@ -215,22 +215,22 @@ static uint64_t zero(void *view)
     return 0;
 }
 
-static uint64_t one(void *shelf)
+static uint64_t one(void *backend)
 {
-    (void)shelf;
+    (void)backend;
     return 1;
 }
 
-static seen_status meta(void *shelf, struct seen_meta *out,
+static seen_status meta(void *backend, struct seen_meta *out,
                         seen_outcome *outcome, seen_error *error)
 {
-    (void)shelf, (void)r;
+    (void)backend, (void)r;
     return seen_meta_get(disk.meta, sizeof disk.meta, out);
 }
 
-static seen_status view_new(void *shelf, void **view)
+static seen_status view_new(void *backend, void **view)
 {
-    *view = shelf;
+    *view = backend;
     return SEEN_OK;
 }
 
@@ -252,10 +252,10 @@ each(void *view, const seen_key *after,
     return SEEN_OK;
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record,
+static seen_status put(void *backend, seen_key user, seen_record record,
                        seen_error *error)
 {
-    (void)shelf, (void)error;
+    (void)backend, (void)error;
     must(user.len > 0 && user.len <= SEEN_USER_MAX);
     seen_record before = {disk.record, disk.record_len};
     if (record.len && seen_exposure_validate(before) == SEEN_OK)
@@ -263,22 +263,22 @@ static seen_status put(void *shelf, seen_key user, seen_record record,
     return SEEN_OK;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m,
+static seen_status commit(void *backend, const struct seen_meta *m,
                           seen_error *error)
 {
-    (void)shelf, (void)error;
+    (void)backend, (void)error;
     seen_meta_put(m, disk.meta);
     return SEEN_OK;
 }
 
-static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
+static void sizes(void *backend, uint64_t *users, uint64_t *bytes)
 {
-    (void)shelf;
+    (void)backend;
     *users = *bytes = 0;
 }
 
-static const struct seen_shelf_ops fake_shelf = {.there = there,
-                                                 .open = shelf_open,
+static const struct seen_backend_ops fake_backend = {.there = there,
+                                                 .open = backend_open,
                                                  .close = nothing,
                                                  .disown = nothing,
                                                  .meta = meta,
@@ -445,7 +445,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     try_meta();
     disk.record = NULL;
     disk.record_len = 0;
-    if (flags & SHELVED) {
+    if (flags & RECORDED) {
         disk.record_len = data[1] < in.left ? data[1] : in.left;
         disk.record = cut(&in, disk.record_len);
     }
@@ -463,7 +463,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     seen_error error = {0};
     fuzz_memory_begin();
     seen_status status =
-        seen_local_open(&u, "/d", &fake_shelf, true, &o, &outcome, &error);
+        seen_local_open(&u, "/d", &fake_backend, true, &o, &outcome, &error);
     fuzz_memory_once_within(len + FIXED);
     if (status != SEEN_OK) return 0;
     u->writable = writes;

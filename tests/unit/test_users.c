@@ -509,7 +509,7 @@ static seen_users *open_crowd(const char *dir)
     return u;
 }
 
-/* Enough checkpoints to look through all of the shelf, each with a mark. */
+/* Enough checkpoints to look through all of the backend, each with a mark. */
 static uint64_t left_after_checkpoints(seen_users *u, uint64_t now)
 {
     seen_users_stats stats = {.size = sizeof stats};
@@ -993,7 +993,7 @@ static void readers_see_the_checkpoint_and_the_tail(void **state)
 }
 
 /* Writers that die do not leave more and more behind them: what was recovered is
- * on the shelf soon, without any change. */
+ * in the backend soon, without any change. */
 static void what_was_recovered_is_written(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * shelf.c - how the file of a shelf comes into being.
+ * backend.c - how the file of a backend comes into being.
  *
  *     data.mdb.seen-new   made and filled, on disk
  *     data.mdb            the same file, renamed; its name is on disk
@@ -10,7 +10,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include "users/shelf.h"
+#include "users/backend.h"
 
 #include "base/error.h"
 #include "store/io.h"
@@ -45,10 +45,10 @@ static seen_status sync_file(const char *path)
 }
 
 /* Whoever makes a store holds its lock: what lies there was left by a crash. */
-seen_status seen_shelf_make(const char *dir,
-                            seen_status (*fill)(const char *path,
-                                                seen_error *error),
-                            seen_error *error)
+seen_status seen_backend_make(const char *dir,
+                              seen_status (*fill)(const char *path,
+                                                  seen_error *error),
+                              seen_error *error)
 {
     char data[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM];
     int len = snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
@@ -67,7 +67,7 @@ seen_status seen_shelf_make(const char *dir,
     return status;
 }
 
-seen_status seen_shelf_look(const char *dir, bool *made, seen_error *error)
+seen_status seen_backend_look(const char *dir, bool *made, seen_error *error)
 {
     char data[SEEN_PATH_ROOM];
     struct seen_stat st = {0};
@@ -80,9 +80,9 @@ seen_status seen_shelf_look(const char *dir, bool *made, seen_error *error)
     return seen_fail_io(error, NULL, "data.mdb");
 }
 
-bool seen_shelf_there(const char *dir)
+bool seen_backend_there(const char *dir)
 {
     bool made;
-    (void)seen_shelf_look(dir, &made, NULL);
+    (void)seen_backend_look(dir, &made, NULL);
     return made;
 }

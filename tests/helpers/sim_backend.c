@@ -1,6 +1,6 @@
-/* sim_shelf.c - see sim_shelf.h. A transaction works on a copy of everything:
+/* sim_backend.c - see sim_backend.h. A transaction works on a copy of everything:
  * tests have a handful of users. */
-#include "helpers/sim_shelf.h"
+#include "helpers/sim_backend.h"
 
 #include "base/error.h"
 #include "helpers/harness.h"
@@ -19,7 +19,7 @@ struct entry {
 
 /* What one transaction has left. */
 struct version {
-    uint64_t users; /* of this version: the shelf, views, a transaction */
+    uint64_t users; /* of this version: the backend, views, a transaction */
     uint64_t number;
     uint8_t meta[SEEN_META_SIZE];
     bool has_meta;
@@ -27,7 +27,7 @@ struct version {
     size_t n;
 };
 
-struct sim_shelf {
+struct sim_backend {
     struct version *now, *next; /* next: of the transaction that is made */
     bool committing;
     uint64_t open;
@@ -38,7 +38,7 @@ struct sim_shelf {
 };
 
 struct view {
-    struct sim_shelf *shelf;
+    struct sim_backend *backend;
     struct version *version; /* NULL: asleep */
     struct lent {
         struct lent *next;
@@ -47,7 +47,7 @@ struct view {
     } * lent;
 };
 
-static struct sim_shelf *installed;
+static struct sim_backend *installed;
 
 static void *grown(void *at, size_t size)
 {
@@ -121,15 +121,15 @@ static void set(struct version *v, seen_key user, seen_record record)
 
 /* ---- Life --------------------------------------------------------------- */
 
-struct sim_shelf *sim_shelf_new(void)
+struct sim_backend *sim_backend_new(void)
 {
-    struct sim_shelf *s = grown(NULL, sizeof *s);
-    *s = (struct sim_shelf){.now = grown(NULL, sizeof *s->now)};
+    struct sim_backend *s = grown(NULL, sizeof *s);
+    *s = (struct sim_backend){.now = grown(NULL, sizeof *s->now)};
     *s->now = (struct version){.users = 1};
     return s;
 }
 
-void sim_shelf_free(struct sim_shelf *s)
+void sim_backend_free(struct sim_backend *s)
 {
     if (!s) return;
     if (installed == s) installed = NULL;
@@ -138,47 +138,47 @@ void sim_shelf_free(struct sim_shelf *s)
     free(s);
 }
 
-struct sim_shelf *sim_shelf_install(struct sim_shelf *s)
+struct sim_backend *sim_backend_install(struct sim_backend *s)
 {
-    struct sim_shelf *before = installed;
+    struct sim_backend *before = installed;
     installed = s;
     return before;
 }
 
-struct sim_shelf *sim_shelf_after(const struct sim_shelf *s, bool newer)
+struct sim_backend *sim_backend_after(const struct sim_backend *s, bool newer)
 {
-    struct sim_shelf *after = grown(NULL, sizeof *after);
-    *after = (struct sim_shelf){
+    struct sim_backend *after = grown(NULL, sizeof *after);
+    *after = (struct sim_backend){
         .now = copy_version(s->committing && newer ? s->next : s->now)};
     return after;
 }
 
-void sim_shelf_on_step(struct sim_shelf *s,
+void sim_backend_on_step(struct sim_backend *s,
                        void (*hook)(void *ctx, const char *call), void *ctx)
 {
     s->hook = hook;
     s->ctx = ctx;
 }
 
-void sim_shelf_fail(struct sim_shelf *s, uint64_t nth, bool landed)
+void sim_backend_fail(struct sim_backend *s, uint64_t nth, bool landed)
 {
     s->fail_at = nth;
     s->landed = landed;
     s->failed = false;
 }
 
-bool sim_shelf_failed(const struct sim_shelf *s)
+bool sim_backend_failed(const struct sim_backend *s)
 {
     return s->failed;
 }
 
-uint64_t sim_shelf_open(const struct sim_shelf *s)
+uint64_t sim_backend_open(const struct sim_backend *s)
 {
     return s->open;
 }
 
 /* What is in the file lies here; on the disk is that it is there, and whole. */
-static const char whole_file[] = "a shelf";
+static const char whole_file[] = "a backend";
 
 static seen_status fill_new(const char *path, seen_error *error)
 {
@@ -204,39 +204,39 @@ static seen_status check_file(const char *dir, seen_error *error)
     return seen_fail(error, SEEN_CORRUPT, NULL, "data.mdb is not whole");
 }
 
-static void lose_everything(struct sim_shelf *s)
+static void lose_everything(struct sim_backend *s)
 {
     drop_version(s->now);
     s->now = grown(NULL, sizeof *s->now);
     *s->now = (struct version){.users = 1};
 }
 
-static seen_status shelf_open(void **shelf, const char *dir, bool write,
+static seen_status backend_open(void **backend, const char *dir, bool write,
                               seen_error *error)
 {
     bool made;
-    seen_status status = seen_shelf_look(dir, &made, error);
+    seen_status status = seen_backend_look(dir, &made, error);
     if (status == SEEN_OK && write && !made) {
         lose_everything(installed); /* with its file */
-        status = seen_shelf_make(dir, fill_new, error);
+        status = seen_backend_make(dir, fill_new, error);
     }
     if (status == SEEN_OK) status = check_file(dir, error);
     if (status != SEEN_OK) return status;
     installed->open++;
-    *shelf = installed;
+    *backend = installed;
     return SEEN_OK;
 }
 
-static void shelf_close(void *shelf)
+static void backend_close(void *backend)
 {
-    struct sim_shelf *s = shelf;
+    struct sim_backend *s = backend;
     assert_null(s->next);
     s->open--;
 }
 
-static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
+static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
 {
-    const struct sim_shelf *s = shelf;
+    const struct sim_backend *s = backend;
     (void)error;
     if (!s->now->has_meta) return SEEN_ABSENT;
     return seen_meta_get(s->now->meta, sizeof s->now->meta, out);
@@ -244,11 +244,11 @@ static seen_status meta(void *shelf, struct seen_meta *out, seen_error *error)
 
 /* ---- Views -------------------------------------------------------------- */
 
-static seen_status view_new(void *shelf, void **out)
+static seen_status view_new(void *backend, void **out)
 {
     struct view *v = grown(NULL, sizeof *v);
-    *v = (struct view){.shelf = shelf};
-    v->shelf->open++;
+    *v = (struct view){.backend = backend};
+    v->backend->open++;
     *out = v;
     return SEEN_OK;
 }
@@ -271,7 +271,7 @@ static void view_free(void *view)
     struct view *v = view;
     if (!v) return;
     view_sleep(v);
-    v->shelf->open--;
+    v->backend->open--;
     free(v);
 }
 
@@ -280,7 +280,7 @@ static seen_status view_wake(void *view, seen_error *error)
     (void)error;
     struct view *v = view;
     if (v->version) return SEEN_OK;
-    v->version = v->shelf->now;
+    v->version = v->backend->now;
     v->version->users++;
     return SEEN_OK;
 }
@@ -342,7 +342,7 @@ view_each(void *view, const seen_key *after,
 
 /* ---- Transactions ------------------------------------------------------- */
 
-static bool fails(struct sim_shelf *s)
+static bool fails(struct sim_backend *s)
 {
     if (!s->fail_at || --s->fail_at) return false;
     s->failed = true;
@@ -355,14 +355,14 @@ static seen_status wanted(seen_error *error)
     return seen_fail(error, SEEN_IO, NULL, "a fault was wanted");
 }
 
-static void tell(struct sim_shelf *s, const char *when)
+static void tell(struct sim_backend *s, const char *when)
 {
     if (s->hook) s->hook(s->ctx, when);
 }
 
-static seen_status begin(void *shelf, seen_error *error)
+static seen_status begin(void *backend, seen_error *error)
 {
-    struct sim_shelf *s = shelf;
+    struct sim_backend *s = backend;
     assert_null(s->next);
     if (fails(s)) return wanted(error);
     tell(s, "begin");
@@ -371,39 +371,39 @@ static seen_status begin(void *shelf, seen_error *error)
     return SEEN_OK;
 }
 
-static uint64_t number(void *shelf)
+static uint64_t number(void *backend)
 {
-    const struct sim_shelf *s = shelf;
+    const struct sim_backend *s = backend;
     assert_non_null(s->next);
     return s->next->number;
 }
 
-static seen_status put(void *shelf, seen_key user, seen_record record,
+static seen_status put(void *backend, seen_key user, seen_record record,
                        seen_error *error)
 {
-    struct sim_shelf *s = shelf;
+    struct sim_backend *s = backend;
     assert_non_null(s->next);
     if (fails(s)) return wanted(error);
     set(s->next, user, record);
     return SEEN_OK;
 }
 
-static void shelf_abort(void *shelf)
+static void backend_abort(void *backend)
 {
-    struct sim_shelf *s = shelf;
+    struct sim_backend *s = backend;
     assert_non_null(s->next);
     drop_version(s->next);
     s->next = NULL;
 }
 
-static seen_status commit(void *shelf, const struct seen_meta *m,
+static seen_status commit(void *backend, const struct seen_meta *m,
                           seen_error *error)
 {
-    struct sim_shelf *s = shelf;
+    struct sim_backend *s = backend;
     assert_non_null(s->next);
     bool failed = fails(s);
     if (failed && !s->landed) {
-        shelf_abort(s);
+        backend_abort(s);
         return wanted(error);
     }
     seen_meta_put(m, s->next->meta);
@@ -419,36 +419,36 @@ static seen_status commit(void *shelf, const struct seen_meta *m,
     return failed ? wanted(error) : SEEN_OK;
 }
 
-static seen_status grow(void *shelf)
+static seen_status grow(void *backend)
 {
-    (void)shelf;
+    (void)backend;
     return SEEN_FULL;
 }
 
 /* ---- The whole ---------------------------------------------------------- */
 
-static void sizes(void *shelf, uint64_t *users, uint64_t *bytes)
+static void sizes(void *backend, uint64_t *users, uint64_t *bytes)
 {
-    const struct sim_shelf *s = shelf;
+    const struct sim_backend *s = backend;
     *users = s->now->n;
     *bytes = 0;
 }
 
-static seen_status copy(void *shelf, const char *dir, seen_error *error)
+static seen_status copy(void *backend, const char *dir, seen_error *error)
 {
-    (void)shelf, (void)dir, (void)error;
+    (void)backend, (void)dir, (void)error;
     return SEEN_UNSUPPORTED;
 }
 
-static void disown(void *shelf)
+static void disown(void *backend)
 {
-    (void)shelf; /* nobody forks here */
+    (void)backend; /* nobody forks here */
 }
 
-const struct seen_shelf_ops sim_shelf_ops = {
-    .there = seen_shelf_there,
-    .open = shelf_open,
-    .close = shelf_close,
+const struct seen_backend_ops sim_backend_ops = {
+    .there = seen_backend_there,
+    .open = backend_open,
+    .close = backend_close,
     .disown = disown,
     .meta = meta,
     .view_new = view_new,
@@ -464,7 +464,7 @@ const struct seen_shelf_ops sim_shelf_ops = {
     .number = number,
     .put = put,
     .commit = commit,
-    .abort = shelf_abort,
+    .abort = backend_abort,
     .grow = grow,
     .sizes = sizes,
     .copy = copy,

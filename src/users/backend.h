@@ -1,12 +1,12 @@
 /*
- * shelf.h - where records rest between checkpoints: a map from users to records
+ * backend.h - where records rest between checkpoints: a map from users to records
  * that changes by whole transactions, and a few words about the store itself.
  *
- * shelf_lmdb.c is the one there is; tests put another in its place, to lose
+ * backend_lmdb.c is the one there is; tests put another in its place, to lose
  * power in the middle.
  */
-#ifndef SEEN_SHELF_H
-#define SEEN_SHELF_H
+#ifndef SEEN_BACKEND_H
+#define SEEN_BACKEND_H
 
 #include "seen_users.h"
 
@@ -24,29 +24,30 @@ struct seen_meta {
 };
 
 /* All in the store's directory. Errors may be NULL. */
-struct seen_shelf_ops {
+struct seen_backend_ops {
     /* Is there one? */
     bool (*there)(const char *dir);
     /* `write`: make what is missing. */
-    seen_status (*open)(void **shelf, const char *dir, bool write,
+    seen_status (*open)(void **backend, const char *dir, bool write,
                         seen_error *error);
-    void (*close)(void *shelf);
+    void (*close)(void *backend);
     /* In a child that was forked: from now on view_free() and close() free memory
      * and leave the file alone. Nothing else is called any more. */
-    void (*disown)(void *shelf);
+    void (*disown)(void *backend);
 
     /* SEEN_ABSENT: new, no transaction has been committed. */
-    seen_status (*meta)(void *shelf, struct seen_meta *out, seen_error *error);
+    seen_status (*meta)(void *backend, struct seen_meta *out,
+                        seen_error *error);
 
     /* A view is one thread's eye: awake, it sees the state of the last
      * transaction that was committed before it woke. It begins asleep. */
-    seen_status (*view_new)(void *shelf, void **view);
+    seen_status (*view_new)(void *backend, void **view);
     void (*view_free)(void *view);
     seen_status (*wake)(void *view, seen_error *error);
     void (*sleep)(void *view);
     /* The number of the transaction that it sees, awake. */
     uint64_t (*sees)(void *view);
-    /* The only view of its shelf, awake, needs no lock any more until it sleeps. */
+    /* The only view of its backend, awake, needs no lock any more until it sleeps. */
     void (*hold)(void *view);
     /* As meta(), in the state that it sees. */
     seen_status (*told)(void *view, struct seen_meta *out, seen_error *error);
@@ -62,32 +63,32 @@ struct seen_shelf_ops {
 
     /* One transaction at a time. An empty record removes the user. Commit and
      * abort end it, whatever the status. SEEN_FULL: abort, grow(), again. */
-    seen_status (*begin)(void *shelf, seen_error *error);
-    uint64_t (*number)(void *shelf); /* its number: higher than any before */
-    seen_status (*put)(void *shelf, seen_key user, seen_record record,
+    seen_status (*begin)(void *backend, seen_error *error);
+    uint64_t (*number)(void *backend); /* its number: higher than any before */
+    seen_status (*put)(void *backend, seen_key user, seen_record record,
                        seen_error *error);
-    seen_status (*commit)(void *shelf, const struct seen_meta *meta,
+    seen_status (*commit)(void *backend, const struct seen_meta *meta,
                           seen_error *error);
-    void (*abort)(void *shelf);
-    seen_status (*grow)(void *shelf);
+    void (*abort)(void *backend);
+    seen_status (*grow)(void *backend);
 
-    void (*sizes)(void *shelf, uint64_t *users, uint64_t *bytes);
+    void (*sizes)(void *backend, uint64_t *users, uint64_t *bytes);
     /* Into a directory that is there; on disk when it returns. */
-    seen_status (*copy)(void *shelf, const char *dir, seen_error *error);
+    seen_status (*copy)(void *backend, const char *dir, seen_error *error);
 };
 
 #ifdef SEEN_WITH_LMDB
-extern const struct seen_shelf_ops seen_shelf_lmdb;
+extern const struct seen_backend_ops seen_backend_lmdb;
 #endif
 
 /* Make DIR/data.mdb: `fill` writes a new file, which gets this name when it is on
  * disk; nothing is left if that fails. And: has it been made? */
-seen_status seen_shelf_make(const char *dir,
-                            seen_status (*fill)(const char *path,
-                                                seen_error *error),
-                            seen_error *error);
-seen_status seen_shelf_look(const char *dir, bool *made, seen_error *error);
-bool seen_shelf_there(const char *dir); /* yes, if it cannot be told */
+seen_status seen_backend_make(const char *dir,
+                              seen_status (*fill)(const char *path,
+                                                  seen_error *error),
+                              seen_error *error);
+seen_status seen_backend_look(const char *dir, bool *made, seen_error *error);
+bool seen_backend_there(const char *dir); /* yes, if it cannot be told */
 
 /* The words about the store, as bytes (docs/FORMAT.md). */
 #define SEEN_META_SIZE 128

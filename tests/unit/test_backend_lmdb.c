@@ -1,8 +1,8 @@
-/* test_shelf_lmdb.c - where addresses are limited the map grows, and whoever
+/* test_backend_lmdb.c - where addresses are limited the map grows, and whoever
  * reads meanwhile reads what is there. */
 #define _DEFAULT_SOURCE /* setrlimit, fork */
 
-#include "users/shelf.h"
+#include "users/backend.h"
 
 #include "helpers/keys.h"
 #include "helpers/scratch.h"
@@ -24,11 +24,11 @@
 #define AT_ONCE 10 /* records of a transaction */
 #define READERS 3
 
-static const struct seen_shelf_ops *const ops = &seen_shelf_lmdb;
+static const struct seen_backend_ops *const ops = &seen_backend_lmdb;
 
 static struct {
     char dir[500], copy[500];
-    void *shelf;
+    void *backend;
     atomic_bool done;
     atomic_uint grown;
 } run;
@@ -54,13 +54,13 @@ static void *read_all_the_time(void *arg)
     uint64_t users, bytes, before = 0;
     while (!run.done) {
         struct seen_meta meta = {0};
-        must(ops->meta(run.shelf, &meta, &error) == SEEN_OK);
+        must(ops->meta(run.backend, &meta, &error) == SEEN_OK);
         must(meta.sequence >= before);
         before = meta.sequence;
-        ops->sizes(run.shelf, &users, &bytes);
+        ops->sizes(run.backend, &users, &bytes);
         must(users >= before);
         if (!copies || before < 200) continue;
-        must(ops->copy(run.shelf, run.copy, NULL) ==
+        must(ops->copy(run.backend, run.copy, NULL) ==
              SEEN_OK); /* while it grows */
         copies = false;
     }
@@ -73,12 +73,12 @@ static seen_status put_some(unsigned from, const uint8_t *bytes)
     const struct seen_meta meta = {.id = 1,
                                    .sequence = from + AT_ONCE,
                                    .policy = {1000, 5, 0.001, 1, {0}}};
-    seen_status status = ops->begin(run.shelf, NULL);
+    seen_status status = ops->begin(run.backend, NULL);
     for (unsigned i = 0; status == SEEN_OK && i < AT_ONCE; i++)
-        status = ops->put(run.shelf, name(from + i, buf),
+        status = ops->put(run.backend, name(from + i, buf),
                           (seen_record){bytes, RECORD}, NULL);
-    if (status == SEEN_OK) return ops->commit(run.shelf, &meta, NULL);
-    ops->abort(run.shelf);
+    if (status == SEEN_OK) return ops->commit(run.backend, &meta, NULL);
+    ops->abort(run.backend);
     return status;
 }
 
@@ -89,7 +89,7 @@ static void write_all(void)
     for (unsigned from = 0; from < RECORDS; from += AT_ONCE) {
         seen_status status = put_some(from, bytes);
         while (status == SEEN_FULL) {
-            must(ops->grow(run.shelf) == SEEN_OK);
+            must(ops->grow(run.backend) == SEEN_OK);
             run.grown++;
             status = put_some(from, bytes);
         }
@@ -103,7 +103,7 @@ static void read_back(void)
     char buf[16];
     void *view;
     seen_record record;
-    must(ops->view_new(run.shelf, &view) == SEEN_OK);
+    must(ops->view_new(run.backend, &view) == SEEN_OK);
     must(ops->wake(view, NULL) == SEEN_OK);
     for (unsigned i = 0; i < RECORDS; i++)
         must(ops->get(view, name(i, buf), &record) == SEEN_OK &&
@@ -118,10 +118,10 @@ static void live(void)
     seen_error error = {0};
     pthread_t readers[READERS];
     must(setrlimit(RLIMIT_AS, &limit) == 0);
-    must(ops->open(&run.shelf, run.dir, true, &error) == SEEN_OK);
+    must(ops->open(&run.backend, run.dir, true, &error) == SEEN_OK);
     const struct seen_meta meta = {.id = 1, .policy = {1000, 5, 0.001, 1, {0}}};
-    must(ops->begin(run.shelf, NULL) == SEEN_OK);
-    must(ops->commit(run.shelf, &meta, NULL) == SEEN_OK);
+    must(ops->begin(run.backend, NULL) == SEEN_OK);
+    must(ops->commit(run.backend, &meta, NULL) == SEEN_OK);
     for (size_t i = 0; i < READERS; i++)
         must(pthread_create(&readers[i], NULL, read_all_the_time,
                             i ? NULL : &run) == 0);
@@ -130,14 +130,14 @@ static void live(void)
     for (size_t i = 0; i < READERS; i++)
         pthread_join(readers[i], NULL);
     read_back();
-    ops->close(run.shelf);
+    ops->close(run.backend);
     must(run.grown > 0);
 }
 
 static void the_map_grows_under_readers(void **state)
 {
     (void)state;
-    snprintf(run.dir, sizeof run.dir, "%s/shelf", test_scratch());
+    snprintf(run.dir, sizeof run.dir, "%s/backend", test_scratch());
     snprintf(run.copy, sizeof run.copy, "%s/copy", test_scratch());
     assert_int_equal(mkdir(run.dir, 0777), 0);
     assert_int_equal(mkdir(run.copy, 0777), 0);
@@ -164,7 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_map_grows_under_readers),
     };
-    test_announce("shelf_lmdb");
-    return cmocka_run_group_tests_name("shelf_lmdb", tests, set_up,
+    test_announce("backend_lmdb");
+    return cmocka_run_group_tests_name("backend_lmdb", tests, set_up,
                                        test_scratch_end);
 }
