@@ -267,7 +267,7 @@ int main(int argc, char **argv)
     size_t items = o.quick ? 10000000 : 100000000;
     seen_spec spec = {.items = items, .fpp = 0.01, .flags = SEEN_CONCURRENT};
     seen_filter *f;
-    if (seen_new(&f, &spec) != SEEN_OK) bench_die("no concurrent filter");
+    if (seen_new(&f, &spec, NULL) != SEEN_OK) bench_die("no concurrent filter");
 
     bench_note("concurrent filter of %zuM keys", items / 1000000);
     struct load hashed = hashed_load(items / 2);

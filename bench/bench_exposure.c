@@ -165,7 +165,7 @@ static void make_filters(struct user *u, struct ids *shown)
     for (size_t i = 0; i < shown->n; i += ITEMS) {
         size_t n = shown->n - i < ITEMS ? shown->n - i : ITEMS;
         seen_filter **f = &u->filter[u->n_filters++];
-        must(seen_new(f, &spec));
+        must(seen_new(f, &spec, NULL));
         must(seen_add_many(*f, shown->key + i, n, NULL));
     }
 }
@@ -404,7 +404,7 @@ static void size_rows(void)
     } sizes[] = {{10, 42}, {100, 260}, {1000, 1950}, {5000, 9400}};
     const seen_spec spec = filter_spec();
     seen_plan plan;
-    must(seen_plan_for(&spec, &plan));
+    must(seen_plan_for(&spec, &plan, NULL));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n = sizes[i].items;
         const double filters = ceil((double)n / ITEMS);
@@ -509,7 +509,7 @@ int main(int argc, char **argv)
     struct bench_options o;
     char **rest = bench_start(argv, "exposure", &o);
     if (*rest) bench_die("%s: expected --json or --quick", *rest);
-    must(seen_exposure_new(&x, NULL, secret, NULL));
+    must(seen_exposure_new(&x, NULL, secret, NULL, NULL));
     merged = room((MOST_ITEMS + MARKED) * sizeof *merged);
     hashes = room(MOST_ASKED * sizeof *hashes);
     answers = room(MOST_ASKED * sizeof *answers);

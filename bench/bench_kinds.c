@@ -66,7 +66,8 @@ static void must(seen_status status, const char *what)
 static seen_filter *make(seen_kind kind, uint64_t items, double fpp)
 {
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = items, .fpp = fpp, .kind = kind}),
+    must(seen_new(&f, &(seen_spec){.items = items, .fpp = fpp, .kind = kind},
+                  NULL),
          seen_kind_name(kind));
     return f;
 }
@@ -127,7 +128,8 @@ static void size_rows(const seen_filter *f, const struct measured *m)
 {
     seen_info info = info_of(f);
     seen_plan plan;
-    must(seen_plan_for(&(seen_spec){.items = m->items, .fpp = m->fpp}, &plan),
+    must(seen_plan_for(&(seen_spec){.items = m->items, .fpp = m->fpp}, &plan,
+                       NULL),
          "plan");
     char name[80], note[64];
     snprintf(name, sizeof name, "%s, size", m->name);
@@ -221,7 +223,7 @@ static seen_filter *build(uint64_t items, double fpp, struct bench_series *ns)
         seen_free(f);
         double start = bench_seconds();
         must(seen_build(&f, &(seen_spec){.kind = SEEN_FUSE, .fpp = fpp}, keys,
-                        items),
+                        items, NULL),
              "build");
         bench_round(ns, (bench_seconds() - start) / (double)items * 1e9);
     }

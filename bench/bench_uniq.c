@@ -43,7 +43,8 @@ static double expected_loss(double n, double fpp)
 {
     seen_plan plan;
     double sum = 0;
-    if (seen_plan_for(&(seen_spec){.items = (uint64_t)n, .fpp = fpp}, &plan))
+    if (seen_plan_for(&(seen_spec){.items = (uint64_t)n, .fpp = fpp}, &plan,
+                      NULL))
         return 0;
     for (int i = 0; i < 1000; i++)
         sum += seen_plan_fpp(&plan, (uint64_t)(n * (i + 0.5) / 1000));

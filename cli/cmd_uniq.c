@@ -134,7 +134,7 @@ static void make_filter(seen_spec spec)
     spec.key = new_secret();
     if (spec.key) spec.flags = SEEN_KEYED;
     plan = plan_or_fail(&spec, "-M");
-    seen_status status = seen_new(&filter, &spec);
+    seen_status status = seen_new(&filter, &spec, NULL);
     if (status == SEEN_NOMEM) {
         char size[UNIT_TEXT];
         fail("no memory for a filter of %s",

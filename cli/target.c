@@ -161,12 +161,10 @@ const char *target_operand(char **operands, size_t n)
 
 static seen_status look_at_bytes(struct target *t)
 {
-    seen_status status = seen_look(t->bytes, t->len, &t->facts);
-    const char *why = t->len == 0              ? "is empty: expected a filter"
-                      : status == SEEN_CORRUPT ? "is not a filter, or damaged"
-                                               : seen_strerror(status);
-    if (status != SEEN_OK)
-        snprintf(t->error.text, sizeof t->error.text, "%s", why);
+    seen_status status = seen_look(t->bytes, t->len, &t->facts, &t->error);
+    if (t->len == 0)
+        snprintf(t->error.text, sizeof t->error.text,
+                 "is empty: expected a filter");
     return status;
 }
 
@@ -256,7 +254,8 @@ static void load_bytes(struct target *t)
         fail("%s: a writer had this file when it was copied, and part of it is "
              "in its journal: call it by its name",
              t->name);
-    must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL));
+    must_open(
+        t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL, NULL));
     t->filter = t->loaded;
     free(t->bytes);
     t->bytes = NULL;

@@ -242,7 +242,7 @@ int main(void)
     struct crawl c = {.frontier = calloc(PAGES + 1, ADDRESS)};
     uint8_t *fetched = calloc(PAGES, 1);
     seen_spec spec = {.kind = SEEN_SCALABLE, .fpp = LOSS};
-    if (!c.frontier || !fetched || seen_new(&c.visited, &spec)) return 1;
+    if (!c.frontier || !fetched || seen_new(&c.visited, &spec, NULL)) return 1;
 
     uint64_t twice = 0;
     meet(&c, "http://site0.example/list/p/0");

@@ -51,12 +51,14 @@ static seen_status new_window(seen_filter **f)
     uint8_t secret[16];
     seen_status s = seen_random_secret(secret);
     if (s != SEEN_OK) return s;
-    return seen_new(f, &(seen_spec){.kind = SEEN_WINDOW,
-                                    .last = LAST,
-                                    .generations = SLOTS,
-                                    .fpp = RATE,
-                                    .flags = SEEN_KEYED,
-                                    .key = secret});
+    return seen_new(f,
+                    &(seen_spec){.kind = SEEN_WINDOW,
+                                 .last = LAST,
+                                 .generations = SLOTS,
+                                 .fpp = RATE,
+                                 .flags = SEEN_KEYED,
+                                 .key = secret},
+                    NULL);
 }
 
 /* Is this handshake a new one? Threads: one lock around it. */

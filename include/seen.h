@@ -104,8 +104,10 @@ typedef struct seen_error {
     const char *field;  /* the field or argument at fault: "fpp", "path";
                            static storage; NULL: no single one */
     char text[464];     /* a sentence without a full stop: what was wrong and
-                           what is expected. "" on SEEN_OK, or a warning where
-                           the call says so */
+                           what is expected. It begins with the field, so that
+                           a program may put a name of its own there, except
+                           where bytes are at fault ("buf"). "" on SEEN_OK, or
+                           a warning where the call says so */
     uint64_t reserved[4];
 } seen_error;
 
@@ -218,13 +220,9 @@ typedef struct seen_plan {
     uint32_t reserved;
 } seen_plan;
 
-/* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and
- * seen_plan_problem() says why. */
-SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan);
-
-/* What is wrong with a spec: which field, and the range it must be in. NULL if
- * nothing is. Static storage. */
-SEEN_API const char *seen_plan_problem(const seen_spec *spec);
+/* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible. */
+SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan,
+                                   seen_error *error);
 
 /* The expected rate of a planned filter once it holds `items` keys, also far
  * beyond what it was planned for. NaN: it would be full before that. */
@@ -265,7 +263,8 @@ typedef struct seen_filter seen_filter;
 
 /* An empty filter. SEEN_UNSUPPORTED: a kind that is built, SEEN_FUSE or
  * SEEN_SORTED, see seen_builder_new(). */
-SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec);
+SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec,
+                              seen_error *error);
 SEEN_API void seen_free(seen_filter *f);
 
 /* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. (Keys
@@ -412,7 +411,8 @@ SEEN_API seen_status seen_visit_many(seen_filter *f, const seen_key *keys,
 /* A filter of exactly these keys, sized for them (spec->items is ignored;
  * SEEN_BITMAP still needs its bound). Duplicates are fine. */
 SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
-                                const seen_key *keys, size_t n);
+                                const seen_key *keys, size_t n,
+                                seen_error *error);
 
 /*
  * SEEN_FUSE and SEEN_SORTED from keys that come one after the other
@@ -422,12 +422,14 @@ SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
  */
 typedef struct seen_builder seen_builder;
 
-SEEN_API seen_status seen_builder_new(seen_builder **b, const seen_spec *spec);
+SEEN_API seen_status seen_builder_new(seen_builder **b, const seen_spec *spec,
+                                      seen_error *error);
 SEEN_API seen_status seen_builder_add_many(seen_builder *b,
                                            const seen_key *keys, size_t n);
 /* Sized for the keys there were (spec->items is ignored). More may be added and
  * a larger filter made afterwards. */
-SEEN_API seen_status seen_builder_finish(seen_builder *b, seen_filter **f);
+SEEN_API seen_status seen_builder_finish(seen_builder *b, seen_filter **f,
+                                         seen_error *error);
 SEEN_API void seen_builder_free(seen_builder *b);
 
 /* ---- Hash once, ask often ----------------------------------------------- */
@@ -494,7 +496,7 @@ typedef enum seen_merge_op {
  * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED.
  * Nobody looks at the checksums of a view: seen_verify() does. */
 SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
-                                seen_merge_op op);
+                                seen_merge_op op, seen_error *error);
 
 /* Make room for `items` keys in all, so that a kind that grows need not do it
  * on the way. Kinds of fixed size are left as they are: SEEN_OK. To SEEN_BITMAP
@@ -590,15 +592,17 @@ SEEN_API seen_status seen_save_range(const seen_filter *f, uint32_t flags,
  * with many threads, make such a filter of the same plan and merge this into it. */
 SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
                                const uint8_t *secret,
-                               const seen_allocator *allocator);
+                               const seen_allocator *allocator,
+                               seen_error *error);
 
 /* Borrows buf (64-byte aligned, SEEN_INVALID otherwise) until seen_free(), and
  * checks the header only, so it takes the same short time for any size. */
 SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
-                               const uint8_t *secret);
+                               const uint8_t *secret, seen_error *error);
 
 /* Compares saved bytes with their checksums. SEEN_BUSY as for seen_load(). */
-SEEN_API seen_status seen_verify(const void *buf, size_t len);
+SEEN_API seen_status seen_verify(const void *buf, size_t len,
+                                 seen_error *error);
 
 /* What saved bytes say about themselves. */
 typedef struct seen_facts {
@@ -616,7 +620,8 @@ typedef struct seen_facts {
 } seen_facts;
 
 /* Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret. */
-SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
+SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
+                               seen_error *error);
 
 /* ---- Dialects: the filters of other systems, byte for byte --------------- */
 
@@ -626,7 +631,7 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
  * does, false positives included; made with seen_spec.dialect they are, key for
  * key, what the original would have made; exported they are its bytes.
  *
- *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len);
+ *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len, NULL);
  *
  * Keys are the bytes that the original hashes. Hashes are its own business: the
  * calls above that take a seen_hash answer "maybe" to all, and add nothing. What
@@ -668,22 +673,17 @@ SEEN_API size_t seen_sniff(const void *buf, size_t len, const char **names,
  * SEEN_UNSUPPORTED where the bytes must be decoded first. */
 SEEN_API seen_status seen_import(seen_filter **f, const char *dialect,
                                  const seen_spec *spec, const void *buf,
-                                 size_t len);
+                                 size_t len, seen_error *error);
 SEEN_API seen_status seen_import_view(seen_filter **f, const char *dialect,
                                       const seen_spec *spec, const void *buf,
-                                      size_t len);
-
-/* Why seen_import() would fail; NULL: it would not, for want of memory apart.
- * Static storage. */
-SEEN_API const char *seen_import_problem(const char *dialect,
-                                         const seen_spec *spec, const void *buf,
-                                         size_t len);
+                                      size_t len, seen_error *error);
 
 /* To bytes; `dialect` NULL: the filter's own. *len as for seen_save().
  * SEEN_MISMATCH: the dialect finds the bits of a key elsewhere, so that only the
  * keys themselves could make such a filter. */
 SEEN_API seen_status seen_export(const seen_filter *f, const char *dialect,
-                                 void *buf, size_t cap, size_t *len);
+                                 void *buf, size_t cap, size_t *len,
+                                 seen_error *error);
 
 /* ---- For string and integer keys ---------------------------------------- */
 

@@ -98,20 +98,20 @@ seen_status chunk_read_pending(const struct family *family, uint64_t form,
 
 /* The object that complete bytes are of. */
 static seen_status read_all(const struct object *o, struct object **complete,
-                            const char **problem)
+                            seen_error *error)
 {
     seen_key bytes = {o->pending, o->pending_len};
     if (!o->pending_head)
         return object_read(o->family, o->pending, o->pending_len, complete);
     return object_import(
         o->family, o->family == &bloom_family ? "redisbloom" : "redisbloom-cf",
-        &(seen_spec){0}, bytes, complete, problem);
+        &(seen_spec){0}, bytes, complete, error);
 }
 
 /* Put a chunk at the end of what is pending. If that makes the bytes complete,
  * *complete is the object they are of. On an error nothing has changed. */
 static seen_status append(struct object *o, seen_key chunk,
-                          struct object **complete, const char **problem)
+                          struct object **complete, seen_error *error)
 {
     size_t had = o->pending_len;
     const uint8_t *start = had ? o->pending : chunk.data;
@@ -124,7 +124,7 @@ static seen_status append(struct object *o, seen_key chunk,
     memcpy(o->pending + had, chunk.data, chunk.len);
     o->pending_len = had + chunk.len;
     if (o->pending_len < all) return SEEN_OK;
-    status = read_all(o, complete, problem);
+    status = read_all(o, complete, error);
     if (status != SEEN_OK) o->pending_len = had;
     return status;
 }
@@ -150,7 +150,7 @@ static bool follows(const struct object *o, uint64_t iterator, size_t len)
 /* The first chunk makes a key or starts one anew, the others add to it. */
 static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
                               struct object *o, uint64_t iterator,
-                              seen_key chunk, const char **problem)
+                              seen_key chunk, seen_error *error)
 {
     struct object *fresh = NULL, *complete = NULL;
     void *old = NULL;
@@ -162,7 +162,7 @@ static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
     } else if (!follows(o, iterator, chunk.len)) {
         return SEEN_INVALID;
     }
-    seen_status status = append(fresh ? fresh : o, chunk, &complete, problem);
+    seen_status status = append(fresh ? fresh : o, chunk, &complete, error);
     struct object *now = complete ? complete : fresh;
     if (status != SEEN_OK || !now) {
         object_free(fresh);
@@ -179,7 +179,7 @@ static seen_status load_chunk(RedisModuleKey *key, const struct family *family,
 }
 
 static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
-                     const char *problem)
+                     const char *why)
 {
     if (status == SEEN_NOMEM) return reply_status(ctx, status);
     if (status == SEEN_INVALID)
@@ -190,9 +190,8 @@ static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
         return RedisModule_ReplyWithError(
             ctx, "ERR received bad data: a chunk with iterator 1 is the header "
                  "of RedisBloom's SCANDUMP, and this is none");
-    return reply_error(ctx, "ERR received bad data: %s%s",
-                       problem ? "the filter " : "",
-                       problem ? problem : seen_strerror(status));
+    return reply_error(ctx, "ERR received bad data: %s",
+                       *why ? why : seen_strerror(status));
 }
 
 int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
@@ -201,7 +200,7 @@ int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
     RedisModuleKey *key;
     bool refused;
     long long iterator;
-    const char *problem = NULL;
+    seen_error error = {0};
     if (argc != 4) return RedisModule_WrongArity(ctx);
     if (!to_number(argv[2], 1, INT64_MAX, &iterator))
         return RedisModule_ReplyWithError(
@@ -210,12 +209,12 @@ int chunk_loadchunk(RedisModuleCtx *ctx, const struct family *family,
         object_open_any(ctx, family, argv[1],
                         REDISMODULE_READ | REDISMODULE_WRITE, &key, &refused);
     if (refused) return REDISMODULE_OK;
-    seen_status status = load_chunk(key, family, o, (uint64_t)iterator,
-                                    key_of(argv[3]), &problem);
+    seen_status status =
+        load_chunk(key, family, o, (uint64_t)iterator, key_of(argv[3]), &error);
     RedisModule_CloseKey(key);
     end_if_loading(ctx, argv[1], status);
     if (status != SEEN_OK)
-        return reply_bad(ctx, status, iterator == 1, problem);
+        return reply_bad(ctx, status, iterator == 1, error.text);
     RedisModule_ReplicateVerbatim(ctx);
     object_changed(ctx, argv[1],
                    family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");

@@ -445,7 +445,7 @@ static uint64_t buckets(const struct params *p)
     seen_plan plan = {.width = 1};
     seen_spec spec = spec_of(p);
     if (p->foreign) return p->capacity;
-    seen_plan_for(&spec, &plan);
+    seen_plan_for(&spec, &plan, NULL);
     return plan.bits / plan.width / 4;
 }
 

@@ -687,9 +687,10 @@ static void widen(seen_policy *all, bool *own, const seen_policy *one,
 static bool take_policy(RedisModuleCtx *ctx, const seen_policy *all,
                         struct request *q)
 {
-    const char *problem = seen_policy_problem(all);
-    if (problem)
-        reply_error(ctx, "ERR the policies do not go together: %s", problem);
+    const char *problem;
+    seen_error error;
+    if (seen_policy_check(all, &error) != SEEN_OK)
+        reply_error(ctx, "ERR the policies do not go together: %s", error.text);
     else if ((q->policy = policy_of(all, &problem)))
         return true;
     else

@@ -104,7 +104,7 @@ static struct object *create(RedisModuleCtx *ctx, RedisModuleKey *key,
     struct params *p = &w->params;
     seen_spec spec = spec_of(p);
     seen_plan plan;
-    if (p->window_ms && seen_plan_for(&spec, &plan) == SEEN_OK)
+    if (p->window_ms && seen_plan_for(&spec, &plan, NULL) == SEEN_OK)
         p->generations = plan.generations;
     struct object *o = object_make(ctx, &bloom_family, p, w->secret, spec_of);
     if (!o) return NULL;
@@ -789,9 +789,9 @@ static seen_status merge_one(RedisModuleCtx *ctx, RedisModuleString *name,
         object_open(ctx, &bloom_family, name, REDISMODULE_READ, &key, refused);
     if (*refused) return SEEN_INVALID;
     if (!from) return SEEN_ABSENT;
-    seen_status status =
-        *into ? seen_merge((*into)->filter[0], from->filter[0], SEEN_UNION)
-              : object_copy(into, from);
+    seen_status status = *into ? seen_merge((*into)->filter[0], from->filter[0],
+                                            SEEN_UNION, NULL)
+                               : object_copy(into, from);
     RedisModule_CloseKey(key);
     return status;
 }

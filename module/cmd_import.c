@@ -79,7 +79,7 @@ static int import(RedisModuleCtx *ctx, const struct family *family,
 {
     RedisModuleKey *key;
     bool refused;
-    const char *problem;
+    seen_error error;
     struct object *o =
         object_open_any(ctx, family, name, REDISMODULE_READ | REDISMODULE_WRITE,
                         &key, &refused);
@@ -89,13 +89,13 @@ static int import(RedisModuleCtx *ctx, const struct family *family,
         return RedisModule_ReplyWithError(ctx, exists);
     }
     seen_status status =
-        object_import(family, dialect, spec, key_of(bytes), &o, &problem);
+        object_import(family, dialect, spec, key_of(bytes), &o, &error);
     if (status == SEEN_OK) RedisModule_ModuleTypeSetValue(key, family->type, o);
     RedisModule_CloseKey(key);
-    if (problem)
+    if (status == SEEN_NOMEM) return reply_status(ctx, status);
+    if (status != SEEN_OK)
         return reply_error(ctx, "ERR received bad data: as %s: %s%s", dialect,
-                           problem, hint);
-    if (status != SEEN_OK) return reply_status(ctx, status);
+                           error.text, hint);
     RedisModule_ReplicateVerbatim(ctx);
     object_changed(ctx, name,
                    family == &bloom_family ? "bf.import" : "cf.import");
@@ -117,7 +117,7 @@ static int import_named(RedisModuleCtx *ctx, const struct family *family,
     if (problem) return RedisModule_ReplyWithError(ctx, problem);
     return import(ctx, family, argv[1], dialect, &spec, argv[4],
                   "ERR item exists",
-                  facts.needs ? " (items: CAPACITY, fpp: ERROR)" : "");
+                  facts.needs ? " (keys: CAPACITY, rate: ERROR)" : "");
 }
 
 int bf_import(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)

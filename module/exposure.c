@@ -46,7 +46,7 @@ static seen_policy get_policy(const uint8_t from[POLICY])
 static bool policy_whole(const seen_policy *p)
 {
     return p->items && p->generations && p->fpp > 0 && p->ttl &&
-           !seen_policy_problem(p);
+           seen_policy_check(p, NULL) == SEEN_OK;
 }
 
 struct exposure *exposure_new(seen_record record, const seen_policy *own)
@@ -102,7 +102,7 @@ static uint64_t secret_id(void)
                       .kind = SEEN_BLOCKED,
                       .flags = SEEN_KEYED,
                       .key = exposure_secret};
-    if (!known && seen_new(&f, &spec) == SEEN_OK) {
+    if (!known && seen_new(&f, &spec, NULL) == SEEN_OK) {
         id = seen_hash_key(f, "seen: which secret", 18).lo;
         known = true;
         seen_free(f);

@@ -81,13 +81,14 @@ void object_free(struct object *o)
     RedisModule_Free(o);
 }
 
-static seen_status make_first(struct object *o, const seen_spec *spec)
+static seen_status make_first(struct object *o, const seen_spec *spec,
+                              seen_error *error)
 {
     seen_spec with = *spec;
     with.allocator = &o->memory.as;
     with.flags = o->params.keyed ? SEEN_KEYED : 0;
     with.key = o->params.keyed ? o->params.secret : NULL;
-    seen_status status = seen_new(&o->filter[0], &with);
+    seen_status status = seen_new(&o->filter[0], &with, error);
     if (status == SEEN_OK) o->n = 1;
     return status;
 }
@@ -114,16 +115,15 @@ struct object *object_make(RedisModuleCtx *ctx, const struct family *family,
         return NULL;
     }
     seen_spec spec = spec_of(params);
-    const char *problem = seen_plan_problem(&spec);
-    if (problem) {
-        reply_error(ctx, "ERR %s", problem);
-        return NULL;
-    }
     struct object *o = object_new(family, params);
-    seen_status status = o ? make_first(o, &spec) : SEEN_NOMEM;
+    seen_error error;
+    seen_status status = o ? make_first(o, &spec, &error) : SEEN_NOMEM;
     if (status == SEEN_OK) return o;
     object_free(o);
-    reply_status(ctx, status);
+    if (status == SEEN_NOMEM)
+        reply_status(ctx, status);
+    else
+        reply_error(ctx, "ERR %s", error.text);
     return NULL;
 }
 
@@ -432,15 +432,15 @@ static seen_status read_filter(struct object *o, const uint8_t *bytes,
                                size_t len, seen_plan *first)
 {
     seen_facts facts;
-    seen_status status = seen_look(bytes, len, &facts);
+    seen_status status = seen_look(bytes, len, &facts, NULL);
     if (status != SEEN_OK) return status;
     if (o->n == 0) *first = facts.plan;
     if (!fits(o->family, &o->params, &facts) ||
         facts.plan.bits != first->bits || facts.plan.width != first->width)
         return SEEN_CORRUPT;
-    status =
-        seen_load(&o->filter[o->n], bytes, len,
-                  o->params.keyed ? o->params.secret : NULL, &o->memory.as);
+    status = seen_load(&o->filter[o->n], bytes, len,
+                       o->params.keyed ? o->params.secret : NULL, &o->memory.as,
+                       NULL);
     if (status != SEEN_OK) return status;
     o->n++;
     note_foreign(o);
@@ -503,26 +503,24 @@ static struct params cuckoo_params(const uint8_t *from)
 
 seen_status object_import(const struct family *family, const char *dialect,
                           const seen_spec *spec, seen_key bytes,
-                          struct object **out, const char **problem)
+                          struct object **out, seen_error *error)
 {
-    bool cuckoo = family == &cuckoo_family;
-    *problem = seen_import_problem(dialect, spec, bytes.data, bytes.len);
-    if (*problem) return SEEN_CORRUPT;
-    struct params params = {.foreign = true};
-    if (cuckoo) params = cuckoo_params(bytes.data);
-    struct object *o = object_new(family, &params);
+    struct object *o = object_new(family, &(struct params){.foreign = true});
     if (!o) return SEEN_NOMEM;
     seen_spec with = *spec;
     with.allocator = &o->memory.as;
-    seen_status status =
-        seen_import(&o->filter[0], dialect, &with, bytes.data, bytes.len);
+    seen_status status = seen_import(&o->filter[0], dialect, &with, bytes.data,
+                                     bytes.len, error);
     if (status != SEEN_OK) {
         object_free(o);
         return status;
     }
     o->n = 1;
     note_foreign(o);
-    if (cuckoo) o->deleted = get_le((const uint8_t *)bytes.data + 16, 8);
+    if (family == &cuckoo_family) {
+        o->params = cuckoo_params(bytes.data);
+        o->deleted = get_le((const uint8_t *)bytes.data + 16, 8);
+    }
     *out = o;
     return SEEN_OK;
 }

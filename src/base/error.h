@@ -28,6 +28,18 @@ SEEN_PRIVATE __attribute__((format(printf, 4, 5))) seen_status
 seen_fail(seen_error *e, seen_status status, const char *field,
           const char *format, ...);
 
+/* SEEN_CORRUPT: the bytes given as `buf` are not what they claim to be. The
+ * sentence is good alone, and behind the name of a file. */
+#define seen_corrupt(e, ...) seen_fail(e, SEEN_CORRUPT, "buf", __VA_ARGS__)
+
+/* SEEN_INVALID: a pointer is NULL where that is not allowed. */
+#define seen_fail_null(e, field)                                               \
+    seen_fail(e, SEEN_INVALID, field, field ": expected a pointer, got NULL")
+
+#define seen_fail_allocator(e)                                                 \
+    seen_fail(e, SEEN_INVALID, "allocator",                                    \
+              "allocator: expected both alloc and release, or NULL")
+
 /* SEEN_IO: a system call failed with errno. "what: No space left on device". */
 SEEN_PRIVATE seen_status seen_fail_io(seen_error *e, const char *field,
                                       const char *what);

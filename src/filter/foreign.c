@@ -535,10 +535,13 @@ static void foreign_size(const seen_filter *g, seen_size *size)
 }
 
 /* What it would be made from comes with a dialect: api/dialect.c. */
-static const char *foreign_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status foreign_plan(const seen_spec *spec, seen_plan *plan,
+                                seen_error *e)
 {
     (void)spec, (void)plan;
-    return "kind foreign is made by naming a dialect";
+    return seen_fail(e, SEEN_INVALID, "dialect",
+                     "dialect: expected a name: it makes a filter of another "
+                     "system");
 }
 
 static bool foreign_plan_read(seen_plan *plan)

@@ -159,9 +159,7 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
                       .fpp = spec->fpp > 0.02 ? 0.02 : spec->fpp,
                       .flags = SEEN_KEYED,
                       .key = p->secret};
-    const char *problem = seen_plan_problem(&wish);
-    if (problem) return seen_fail(error, SEEN_INVALID, NULL, "%s", problem);
-    seen_status status = seen_plan_for(&wish, &blocked);
+    seen_status status = seen_plan_for(&wish, &blocked, error);
     if (status != SEEN_OK) return status;
     p->lines = blocked.bits / SEEN_LINE_BITS;
     p->probes = blocked.lines;

@@ -264,7 +264,8 @@ static seen_status read_filters(const struct list *m,
         to += element[i].len;
         *to++ = '\n';
     }
-    seen_status status = seen_import(f, DIALECT_NAME, &m->spec, text, len);
+    seen_status status =
+        seen_import(f, DIALECT_NAME, &m->spec, text, len, NULL);
     free(text);
     return status;
 }
@@ -632,11 +633,10 @@ static seen_status read_url(struct list *m, seen_error *error)
     if (m->ttl == 0)
         return seen_fail(error, SEEN_INVALID, NULL,
                          "URL: ttl=0: expected seconds");
-    const char *problem = seen_plan_problem(&m->spec);
-    if (problem)
-        return seen_fail(error, SEEN_INVALID, NULL, "URL: %s", problem);
-    status = seen_plan_for(&m->spec, &plan);
-    if (status != SEEN_OK) return status;
+    seen_error why;
+    status = seen_plan_for(&m->spec, &plan, &why);
+    if (status != SEEN_OK)
+        return seen_fail(error, status, NULL, "URL: %s", why.text);
     if (plan.bits / 6 >= MOST_LETTERS)
         return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                          "URL: n=%llu and p=%g take %llu bits, which is too "

@@ -243,10 +243,10 @@ static bool still_as(int fd, const seen_facts *was)
     size_t got, i = 0;
     if (seen_io_read_at(fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
-    bool first = seen_native_get(head, got, &h[0]) == SEEN_OK;
+    bool first = seen_native_get(head, got, &h[0], NULL) == SEEN_OK;
     bool second = got == sizeof head &&
                   seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE,
-                                  &h[1]) == SEEN_OK;
+                                  &h[1], NULL) == SEEN_OK;
     if (!first && !second) return false;
     if (second &&
         (!first || (h[0].flags & SEEN_NATIVE_TWO && h[1].epoch > h[0].epoch)))
@@ -345,7 +345,7 @@ static seen_status map_to_read(seen_file *s, enum seen_map_mode mode,
 /* Of the file that is mapped. */
 static seen_status read_header(seen_file *s, seen_error *error)
 {
-    seen_status status = seen_native_read(s->map, s->map_len, &s->header);
+    seen_status status = seen_native_read(s->map, s->map_len, &s->header, NULL);
     return status == SEEN_OK ? status : explain(error, status);
 }
 
@@ -530,11 +530,12 @@ static bool unchanged(seen_file *s)
     if (!seen_still_there(s->path, s->fd) ||
         seen_io_read_at(s->fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
-    seen_status a = seen_native_get(head, got, &now);
+    seen_status a = seen_native_get(head, got, &now, NULL);
     uint64_t epoch = a == SEEN_OK ? now.epoch : 0;
     if (!(s->header.flags & SEEN_NATIVE_TWO)) return epoch == s->header.epoch;
     if (got != sizeof head) return false;
-    a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now);
+    a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now,
+                        NULL);
     if (a == SEEN_OK && now.epoch > epoch) epoch = now.epoch;
     return epoch == s->header.epoch;
 }
@@ -577,7 +578,7 @@ static seen_status read_once(seen_file *s, const seen_file_options *options,
                                   : ops && ops->touches ? SEEN_RESTORE_MAP
                                                         : SEEN_RESTORE_COPY;
     status = seen_restore(&s->filter, s->map, &s->header, mode, options->secret,
-                          NULL);
+                          NULL, NULL);
     if (status != SEEN_OK) return explain(error, status);
     if (!journaled) return SEEN_OK;
     status = replay(s, error);
@@ -703,10 +704,8 @@ static seen_status create_file(seen_file *s, const seen_file_options *options,
                                seen_error *error)
 {
     seen_filter *f;
-    const char *wrong = seen_plan_problem(options->create);
-    if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
-    seen_status status = seen_new(&f, options->create);
-    if (status != SEEN_OK) return explain(error, status);
+    seen_status status = seen_new(&f, options->create, error);
+    if (status != SEEN_OK) return status;
     status = put_file(s, f, options->flags, &s->fd, error);
     seen_free(f);
     s->outcome.created = s->fd >= 0;
@@ -719,8 +718,9 @@ static seen_status give_two_headers(seen_file *s,
                                     seen_error *error)
 {
     int fd = -1;
-    seen_status status = seen_restore(&s->filter, s->map, &s->header,
-                                      SEEN_RESTORE_COPY, options->secret, NULL);
+    seen_status status =
+        seen_restore(&s->filter, s->map, &s->header, SEEN_RESTORE_COPY,
+                     options->secret, NULL, NULL);
     if (status != SEEN_OK) return explain(error, status);
     bool apart = s->header.flags & SEEN_NATIVE_APART;
     status = put_file(s, s->filter, apart ? SEEN_SECRET_APART : 0, &fd, error);
@@ -757,7 +757,7 @@ static seen_status load_filter(seen_file *s, const seen_file_options *options,
         if (status != SEEN_OK) return status;
     }
     seen_status status = seen_restore(&s->filter, s->map, &s->header, mode,
-                                      options->secret, NULL);
+                                      options->secret, NULL, NULL);
     if (status != SEEN_OK) return explain(error, status);
     if (!s->in_place) unmap_file(s);
     return SEEN_OK;
@@ -1233,7 +1233,7 @@ static seen_status look(seen_file *s, seen_facts *facts, seen_error *error)
 {
     seen_status status = map_to_read(s, SEEN_MAP_READ, error);
     if (status != SEEN_OK) return status;
-    status = seen_look(s->map, s->map_len, facts);
+    status = seen_look(s->map, s->map_len, facts, NULL);
     return status == SEEN_OK ? status : explain(error, status);
 }
 
@@ -1333,7 +1333,7 @@ static seen_status verify_once(seen_file *s, bool *settled, seen_error *error)
     status =
         seen_restore(&s->filter, s->map, &s->header,
                      ops && ops->touches ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
-                     seen_any_secret, NULL);
+                     seen_any_secret, NULL, NULL);
     if (status != SEEN_OK) return explain(error, status);
     status = judge_blocks(s, bad, journaled, error);
     if (journaled) s->outcome.recovered = true;

@@ -170,7 +170,8 @@ static seen_status retrain_workers(struct seen_local *l)
     seen_status status = SEEN_OK; /* the one, whose view has to stay */
     for (struct seen_worker *w = l->idle; w && status == SEEN_OK; w = w->next) {
         seen_exposure *x;
-        status = seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL);
+        status =
+            seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL, NULL);
         if (status != SEEN_OK) break;
         seen_exposure_free(w->x);
         w->x = x;
@@ -206,7 +207,7 @@ static bool get_policy(const uint8_t *p, size_t len, seen_policy *out)
                          .generations = seen_get_le32(p + 4),
                          .ttl = seen_get_le64(p + 16)};
     memcpy(&out->fpp, &fpp, sizeof fpp);
-    return seen_policy_problem(out) == NULL;
+    return seen_policy_check(out, NULL) == SEEN_OK;
 }
 
 /* ---- Replay ------------------------------------------------------------- */

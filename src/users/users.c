@@ -47,7 +47,7 @@ static const char *options_problem(const seen_users_options *o)
     if (o->create && o->mode == SEEN_READ)
         return "create requires a writable mode";
     if (o->tail && o->mode != SEEN_READ) return "tail requires SEEN_READ";
-    return o->policy ? seen_policy_problem(o->policy) : NULL;
+    return NULL;
 }
 
 seen_status seen_users_open_kind(seen_users **u,
@@ -66,6 +66,8 @@ seen_status seen_users_open_kind(seen_users **u,
                          outcome->size);
     const char *wrong = options_problem(options);
     if (wrong) return seen_fail(error, SEEN_INVALID, NULL, "%s", wrong);
+    if (seen_policy_check(options->policy, error) != SEEN_OK)
+        return SEEN_INVALID;
     if (!kind) return seen_fail(error, SEEN_UNSUPPORTED, NULL, "%s", unknown);
     seen_status status;
     uint64_t began = 0;

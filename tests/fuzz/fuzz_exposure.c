@@ -70,7 +70,8 @@ static void open_user(const uint8_t *data)
     user.policy = &policies[data[0] % POLICIES];
     user.now = seen_get_le64(data + 1);
     if (!user.items.key[0].data) make_items(&user.items);
-    must(seen_exposure_new(&user.x, user.policy, secret, NULL) == SEEN_OK);
+    must(seen_exposure_new(&user.x, user.policy, secret, NULL, NULL) ==
+         SEEN_OK);
 }
 
 /* Are so many items there after they have been marked? */

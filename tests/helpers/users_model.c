@@ -24,9 +24,9 @@ void model_new(struct users_model *m, struct test_rng rng, bool durable)
     *m = (struct users_model){.rng = rng, .durable = durable, .now = TODAY};
     model_enter(m);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            seen_exposure_new(&m->x[i], &model_policies[i], test_secret, NULL),
-            SEEN_OK);
+        assert_int_equal(seen_exposure_new(&m->x[i], &model_policies[i],
+                                           test_secret, NULL, NULL),
+                         SEEN_OK);
     for (size_t i = 0; i < MODEL_USERS; i++)
         m->user[i].n = 1;
 }

@@ -228,8 +228,8 @@ static seen_filter *fill(seen_spec spec, size_t n)
     make_keys(spec.kind);
     if (spec.flags & SEEN_KEYED) spec.key = secret;
     const bool built = seen_kind_built(spec.kind);
-    seen_status status =
-        built ? seen_build(&f, &spec, keys, n) : seen_new(&f, &spec);
+    seen_status status = built ? seen_build(&f, &spec, keys, n, NULL)
+                               : seen_new(&f, &spec, NULL);
     if (status == SEEN_OK && spec.window_ms) /* twenty each 100 ms */
         for (size_t i = 0; i < n && status == SEEN_OK; i++) {
             seen_advance(f, i / 20 * 100);

@@ -287,7 +287,8 @@ static void check_saving(seen_kind kind)
     for (int i = 0; i < 20; i++) {
         seen_filter *saved = NULL, *copy = NULL;
         assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
-        assert_int_equal(seen_load(&saved, bytes, len, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_load(&saved, bytes, len, NULL, NULL, NULL),
+                         SEEN_OK);
         assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
         assert_int_equal(test_count_maybe(saved, 0, old), old);
         assert_int_equal(test_count_maybe(copy, 0, old), old);
@@ -299,7 +300,7 @@ static void check_saving(seen_kind kind)
         assert_int_equal(seen_save_range(f, 0, half, bytes + half, len - half),
                          SEEN_OK);
         saved = NULL;
-        seen_status status = seen_load(&saved, bytes, len, NULL, NULL);
+        seen_status status = seen_load(&saved, bytes, len, NULL, NULL, NULL);
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
         if (saved) assert_int_equal(test_count_maybe(saved, 0, old), old);
         seen_free(saved);
@@ -324,7 +325,7 @@ static void *make_and_use(void *arg)
     pthread_barrier_wait(j->barrier);
     seen_filter *f = NULL;
     const seen_spec spec = {.items = 1000, .fpp = 0.01};
-    if (seen_new(&f, &spec) != SEEN_OK) {
+    if (seen_new(&f, &spec, NULL) != SEEN_OK) {
         j->complaints++;
         return NULL;
     }

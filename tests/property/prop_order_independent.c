@@ -89,8 +89,8 @@ static void check_order(struct test_rng *r, seen_kind kind)
         size_t to = i == 2 ? n : (i + 1) * n / 3;
         add_shuffled(parts[i], r, from, to);
     }
-    assert_int_equal(seen_merge(parts[2], parts[0], SEEN_UNION), SEEN_OK);
-    assert_int_equal(seen_merge(parts[2], parts[1], SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(parts[2], parts[0], SEEN_UNION, NULL), SEEN_OK);
+    assert_int_equal(seen_merge(parts[2], parts[1], SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(parts[2], expected));
     for (int i = 0; i < 3; i++)
         seen_free(parts[i]);

@@ -192,7 +192,8 @@ static const uint8_t secret[16] = {7, 7, 7};
 static void open_user(struct user *u, seen_policy policy)
 {
     *u = (struct user){.policy = policy};
-    assert_int_equal(seen_exposure_new(&u->x, &policy, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&u->x, &policy, secret, NULL, NULL),
+                     SEEN_OK);
     u->policy = u->x->policy;
 }
 
@@ -418,7 +419,7 @@ static void change_policy(struct user *u, struct test_rng *r)
                      .fpp = test_below(r, 2) ? 0.01 : 0.2,
                      .ttl = 1 + test_below(r, 100000)};
     seen_exposure_free(u->x);
-    assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL, NULL), SEEN_OK);
     u->policy = u->x->policy;
 }
 
@@ -757,7 +758,7 @@ static void another_secret_is_noticed(void **state)
     seen_record result;
     bool answer;
     seen_key key = {"a", 1};
-    assert_int_equal(seen_exposure_new(&x, NULL, other, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, other, NULL, NULL), SEEN_OK);
     assert_int_equal(
         seen_exposure_maybe_many(x, record_of(&u), 0, &key, 1, &answer),
         SEEN_MISMATCH);
@@ -780,14 +781,19 @@ static void policies_are_checked(void **state)
                                       {.reserved = {1}},
                                       {.items = 1 << 20, .fpp = 1e-7}};
     seen_exposure *x = NULL;
+    seen_error e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_non_null(seen_policy_problem(&bad[i]));
-        assert_int_equal(seen_exposure_new(&x, &bad[i], secret, NULL),
+        assert_int_equal(seen_policy_check(&bad[i], &e), SEEN_INVALID);
+        assert_int_equal(strncmp(e.field, "policy", 6), 0);
+        assert_int_equal(strncmp(e.text, e.field, strlen(e.field)), 0);
+        assert_int_equal(seen_exposure_new(&x, &bad[i], secret, NULL, NULL),
                          SEEN_INVALID);
     }
-    assert_null(seen_policy_problem(NULL));
-    assert_null(seen_policy_problem(&(seen_policy){0}));
-    assert_int_equal(seen_exposure_new(&x, NULL, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_policy_check(NULL, &e), SEEN_OK);
+    assert_string_equal(e.text, "");
+    assert_int_equal(seen_policy_check(&(seen_policy){0}, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, NULL, NULL, NULL),
+                     SEEN_INVALID);
     assert_null(x);
 }
 
@@ -876,8 +882,8 @@ static void items_that_end_alike_are_as_quick(void **state)
     (void)state;
     const seen_policy p = {.items = ALIKE, .fpp = 1e-6};
     seen_exposure *x, *y;
-    assert_int_equal(seen_exposure_new(&x, &p, secret, NULL), SEEN_OK);
-    assert_int_equal(seen_exposure_new(&y, &p, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, &p, secret, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&y, &p, secret, NULL, NULL), SEEN_OK);
     uint64_t *h = make_alike(x), *prints = malloc(ALIKE * sizeof *prints);
     bool *seen = malloc(ALIKE);
     assert_true(prints && seen);
@@ -918,7 +924,7 @@ static void without_memory_nothing_changes(void **state)
         seen_exposure *x = NULL;
         seen_record result = {0};
         size_t taken = 0;
-        seen_status status = seen_exposure_new(&x, NULL, secret, &a.as);
+        seen_status status = seen_exposure_new(&x, NULL, secret, &a.as, NULL);
         const void *first = b.keys[0].data;
         if (status == SEEN_OK)
             status = seen_exposure_take(x, (seen_record){0}, 5, b.keys, 100, 10,

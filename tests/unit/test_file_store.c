@@ -602,7 +602,8 @@ static void missing_files_are_not_made_up(void **state)
                              .create = &(seen_spec){.fpp = 2}};
     assert_int_equal(seen_file_open(&s, FILE_NAME, &bad, &outcome, &error),
                      SEEN_INVALID);
-    assert_string_equal(error.text, seen_plan_problem(bad.create));
+    assert_string_equal(error.text, test_wrong_spec(bad.create));
+    assert_string_equal(error.field, "fpp");
     assert_null(s);
     assert_int_equal(seen_file_verify(FILE_NAME, &outcome, &error),
                      SEEN_ABSENT);

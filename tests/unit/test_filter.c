@@ -325,31 +325,31 @@ static void check_merge(seen_spec spec)
     test_add_members(all, 0, 3 * third);
 
     assert_int_equal(seen_copy(&copy, a, NULL), SEEN_OK);
-    assert_int_equal(seen_merge(copy, b, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, b, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, all));
     assert_between((double)items(copy), 0.93 * KEYS, 1.07 * KEYS);
     assert_int_equal(seen_copy(&other, b, NULL), SEEN_OK);
-    assert_int_equal(seen_merge(other, a, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(other, a, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, other)); /* commutes */
-    assert_int_equal(seen_merge(copy, b, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, b, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, all)); /* idempotent */
-    assert_int_equal(seen_merge(copy, copy, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, copy, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, all));
 
     /* Absorption: a AND (a OR b) = a. */
-    assert_int_equal(seen_merge(copy, a, SEEN_INTERSECTION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, a, SEEN_INTERSECTION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, a));
-    assert_int_equal(seen_merge(copy, copy, SEEN_INTERSECTION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, copy, SEEN_INTERSECTION, NULL), SEEN_OK);
     assert_true(seen_equal(copy, a));
 
-    assert_int_equal(seen_merge(copy, b, SEEN_INTERSECTION), SEEN_OK);
+    assert_int_equal(seen_merge(copy, b, SEEN_INTERSECTION, NULL), SEEN_OK);
     assert_int_equal(test_count_maybe(copy, third, third), third);
     assert_true(test_count_maybe(copy, 0, third) < third / 10);
     assert_true(test_count_maybe(copy, 2 * third, third) < third / 10);
 
-    assert_int_equal(seen_merge(copy, b, (seen_merge_op)2), SEEN_INVALID);
-    assert_int_equal(seen_merge(NULL, b, SEEN_UNION), SEEN_INVALID);
-    assert_int_equal(seen_merge(copy, NULL, SEEN_UNION), SEEN_INVALID);
+    assert_int_equal(seen_merge(copy, b, (seen_merge_op)2, NULL), SEEN_INVALID);
+    assert_int_equal(seen_merge(NULL, b, SEEN_UNION, NULL), SEEN_INVALID);
+    assert_int_equal(seen_merge(copy, NULL, SEEN_UNION, NULL), SEEN_INVALID);
     seen_free(a);
     seen_free(b);
     seen_free(all);
@@ -370,8 +370,9 @@ static void mismatched(seen_spec a, seen_spec b)
     test_add_members(into, 0, 100);
     test_add_members(from, 100, 100);
     assert_int_equal(seen_copy(&before, into, NULL), SEEN_OK);
-    assert_int_equal(seen_merge(into, from, SEEN_UNION), SEEN_MISMATCH);
-    assert_int_equal(seen_merge(into, from, SEEN_INTERSECTION), SEEN_MISMATCH);
+    assert_int_equal(seen_merge(into, from, SEEN_UNION, NULL), SEEN_MISMATCH);
+    assert_int_equal(seen_merge(into, from, SEEN_INTERSECTION, NULL),
+                     SEEN_MISMATCH);
     assert_true(seen_equal(into, before));
     assert_int_equal(items(into), items(before));
     assert_false(seen_equal(into, from));
@@ -445,7 +446,7 @@ static void only_eight_bytes_of_a_seed_count(void **state)
         test_add_members(g, 0, 100);
         assert_true(seen_equal(f, g));
         if (!test_kind_forgets(kind))
-            assert_int_equal(seen_merge(f, g, SEEN_UNION), SEEN_OK);
+            assert_int_equal(seen_merge(f, g, SEEN_UNION, NULL), SEEN_OK);
         seen_free(f);
         seen_free(g);
     }
@@ -463,7 +464,7 @@ static void concurrency_is_no_part_of_the_contents(void **state)
         test_add_members(plain, 0, KEYS);
         test_add_members(shared, 0, KEYS);
         assert_true(seen_equal(plain, shared));
-        assert_int_equal(seen_merge(plain, shared, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(plain, shared, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(plain, shared));
         seen_free(plain);
         seen_free(shared);
@@ -495,7 +496,7 @@ static void reserving_room_changes_no_answer(void **state)
 static void check_info(seen_spec spec)
 {
     seen_plan plan;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     seen_filter *f = test_filter(spec);
     seen_info info;
     test_add_members(f, 0, KEYS);
@@ -628,7 +629,7 @@ static void check_allocator(seen_spec spec)
     a.offset = 8;
     spec.allocator = &a.as;
     seen_plan plan;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     seen_filter *f = test_filter(spec);
     assert_true(a.blocks > 0);
     /* The plan's figure is honest: all memory but the alignment. */

@@ -62,7 +62,7 @@ static void the_promise_holds_at_every_size(void **state)
     for (size_t r = 0; r < 3; r++) {
         seen_spec spec = spec_of(first, rates[r]);
         seen_plan plan;
-        assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+        assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         seen_filter *f = test_filter(spec);
         uint64_t n = 0;
         for (size_t i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ static void the_promise_holds_for_every_plan(void **state)
         for (uint64_t first = 1; first < (uint64_t)1 << 36; first *= 97) {
             seen_spec spec = spec_of(first, fpp);
             seen_plan plan;
-            assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+            assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
             double last = 0;
             for (uint64_t n = 1; n < (uint64_t)1 << 38; n = n * 5 + 1) {
                 double now = seen_plan_fpp(&plan, n);
@@ -119,7 +119,7 @@ static double presized(uint64_t n, double fpp)
 {
     seen_plan plan;
     seen_spec spec = {.items = n, .fpp = fpp};
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     return (double)plan.bits;
 }
 
@@ -397,8 +397,8 @@ static void a_union_has_the_keys_of_both(void **state)
         test_add_members(a, 0, of_a);
         test_add_members(b, 10000, of_b);
         seen_filter *both = copy_of(a), *turned = copy_of(b);
-        assert_int_equal(seen_merge(both, b, SEEN_UNION), SEEN_OK);
-        assert_int_equal(seen_merge(turned, a, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(both, b, SEEN_UNION, NULL), SEEN_OK);
+        assert_int_equal(seen_merge(turned, a, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(both, turned));
         assert_int_equal(test_count_maybe(both, 0, of_a), of_a);
         assert_int_equal(test_count_maybe(both, 10000, of_b), of_b);
@@ -408,15 +408,16 @@ static void a_union_has_the_keys_of_both(void **state)
                         1000000, now);
         /* With itself: nothing new. */
         seen_filter *again = copy_of(both);
-        assert_int_equal(seen_merge(again, again, SEEN_UNION), SEEN_OK);
-        assert_int_equal(seen_merge(again, a, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(again, again, SEEN_UNION, NULL), SEEN_OK);
+        assert_int_equal(seen_merge(again, a, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(again, both));
         /* It goes on growing, with layers that are overfull. */
         test_add_members(both, 20000, 30000);
         assert_int_equal(test_count_maybe(both, 20000, 30000), 30000);
         assert_int_equal(test_count_maybe(both, 10000, of_b), of_b);
 
-        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION), SEEN_UNSUPPORTED);
+        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION, NULL),
+                         SEEN_UNSUPPORTED);
         seen_free(a);
         seen_free(b);
         seen_free(both);
@@ -438,7 +439,8 @@ static void other_layers_do_not_merge(void **state)
     for (size_t i = 0; i < 3; i++) {
         seen_filter *before = copy_of(a);
         test_add_members(others[i], 0, 50);
-        assert_int_equal(seen_merge(a, others[i], SEEN_UNION), SEEN_MISMATCH);
+        assert_int_equal(seen_merge(a, others[i], SEEN_UNION, NULL),
+                         SEEN_MISMATCH);
         assert_false(seen_equal(a, others[i]));
         assert_same(a, before);
         seen_free(before);
@@ -460,15 +462,15 @@ static void a_union_that_cannot_be_paid_changes_nothing(void **state)
     spec.limit = 0, spec.allocator = &a.as;
     seen_filter *poor = test_filter(spec);
     seen_filter *empty = copy_of(poor);
-    assert_int_equal(seen_merge(limited, large, SEEN_UNION), SEEN_FULL);
+    assert_int_equal(seen_merge(limited, large, SEEN_UNION, NULL), SEEN_FULL);
     assert_same(limited, empty);
     for (uint64_t nth = 1; nth <= 4; nth++) {
         test_alloc_arm(&a, nth, false);
-        assert_int_equal(seen_merge(poor, large, SEEN_UNION), SEEN_NOMEM);
+        assert_int_equal(seen_merge(poor, large, SEEN_UNION, NULL), SEEN_NOMEM);
         assert_same(poor, empty);
     }
     test_alloc_arm(&a, 0, false);
-    assert_int_equal(seen_merge(poor, large, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(poor, large, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(poor, large));
     seen_free(poor);
     assert_int_equal(a.blocks, 0);
@@ -625,7 +627,7 @@ static void hostile_plans_are_refused(void **state)
     const struct seen_filter_ops *ops = seen_kinds_find(SEEN_SCALABLE);
     seen_plan good;
     seen_spec spec = spec_of(100, 0.01);
-    assert_int_equal(seen_plan_for(&spec, &good), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &good, NULL), SEEN_OK);
     seen_plan p = good;
     assert_true(ops->plan_read(&p));
     static const uint32_t ks[] = {0, 1, 4, 7, 9, 136, UINT32_MAX, 0xfffffff8};

@@ -91,7 +91,8 @@ struct reference {
 static void open_reference(struct reference *f, const seen_policy *p)
 {
     *f = (struct reference){0};
-    assert_int_equal(seen_exposure_new(&f->x, p, test_secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&f->x, p, test_secret, NULL, NULL),
+                     SEEN_OK);
 }
 
 static void close_reference(struct reference *f)
@@ -1537,7 +1538,8 @@ static void all_ways_give_the_same_answers(void **state)
     struct test_batch b = test_batch_new(0, 2000);
     struct test_batch strangers = test_batch_new(TEST_STRANGERS, 20000);
     seen_exposure *x;
-    assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL, NULL),
+                     SEEN_OK);
     seen_record record = {0};
     assert_int_equal(
         seen_exposure_mark(x, record, 1000, b.keys, 2000, NULL, &record),
