@@ -155,7 +155,7 @@ static seen_spec filter_spec(void)
                        .items = ITEMS,
                        .fpp = FPP / GENERATIONS,
                        .flags = SEEN_KEYED,
-                       .key = secret};
+                       .secret = secret};
 }
 
 static void make_filters(struct user *u, struct ids *shown)

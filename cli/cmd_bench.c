@@ -225,7 +225,7 @@ static struct measured measure_kind(seen_kind kind)
     if (kind == SEEN_WINDOW) spec.last = opt.items; /* all that is asked for */
     if (opt.keyed) {
         spec.flags = SEEN_KEYED;
-        spec.key = secret;
+        spec.secret = secret;
     }
     under_way = seen_kind_name(kind);
     return measure(&spec, (size_t)opt.key_bytes, note_progress);

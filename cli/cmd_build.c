@@ -362,8 +362,8 @@ static int run(char **operands, size_t n)
     record_keys(&spec);
     if (opt.json) keep_warnings();
     if (opt.threads > 256) fail("-j: expected at most 256 threads");
-    spec.key = new_secret();
-    if (spec.key) spec.flags = SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags = SEEN_KEYED;
 
     open_flow(operands, n, false, opt.quiet);
     settle_items(operands, n);

@@ -131,8 +131,8 @@ static seen_spec make_spec(void)
 
 static void make_filter(seen_spec spec)
 {
-    spec.key = new_secret();
-    if (spec.key) spec.flags = SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags = SEEN_KEYED;
     plan = plan_or_fail(&spec, "-M");
     seen_status status = seen_new(&filter, &spec, NULL);
     if (status == SEEN_NOMEM) {

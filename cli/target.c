@@ -346,14 +346,14 @@ static void create_target(struct target *t, seen_mode mode,
                           const seen_spec *create)
 {
     seen_spec spec = *create;
-    spec.key = new_secret();
-    if (spec.key) spec.flags |= SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags |= SEEN_KEYED;
     plan_or_fail(&spec, wish.memory ? "-M" : "--bits");
-    seen_file_options options = {.mode = mode,
-                                 .flags =
-                                     wish.secret_file ? SEEN_SECRET_APART : 0,
-                                 .secret = wish.secret_file ? spec.key : NULL,
-                                 .create = &spec};
+    seen_file_options options = {
+        .mode = mode,
+        .flags = wish.secret_file ? SEEN_SECRET_APART : 0,
+        .secret = wish.secret_file ? spec.secret : NULL,
+        .create = &spec};
     keep_secret();
     seen_status status = open_file(t, options);
     if (status != SEEN_OK && !t->outcome.created) forget_secret();

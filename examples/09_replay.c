@@ -57,7 +57,7 @@ static seen_status new_window(seen_filter **f)
                                  .generations = SLOTS,
                                  .fpp = RATE,
                                  .flags = SEEN_KEYED,
-                                 .key = secret},
+                                 .secret = secret},
                     NULL);
 }
 

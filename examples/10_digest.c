@@ -108,7 +108,7 @@ static void send_digest(int to)
                           &(seen_spec){.kind = SEEN_FUSE,
                                        .fpp = RATE,
                                        .flags = SEEN_KEYED,
-                                       .key = secret},
+                                       .secret = secret},
                           NULL),
          "builder");
     for (uint64_t object = 0; object < OBJECTS; object++) {

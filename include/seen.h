@@ -64,11 +64,19 @@
 extern "C" {
 #endif
 
-#define SEEN_VERSION "0.1.0"
+#define SEEN_VERSION_MAJOR 0
+#define SEEN_VERSION_MINOR 1
+#define SEEN_VERSION_PATCH 0
+#define SEEN_VERSION       "0.1.0"
+
+/* To compare: 0.1.0 is 100, 1.2.3 is 10203. */
+#define SEEN_VERSION_NUMBER                                                    \
+    (SEEN_VERSION_MAJOR * 10000 + SEEN_VERSION_MINOR * 100 + SEEN_VERSION_PATCH)
 
 /* The version of the library that is running, as SEEN_VERSION is that of the
  * header it was compiled with. */
 SEEN_API const char *seen_version(void);
+SEEN_API uint32_t seen_version_number(void);
 
 /* ---- Status ------------------------------------------------------------- */
 
@@ -135,7 +143,7 @@ typedef enum seen_kind {
 
 /* seen_spec.flags */
 #define SEEN_CONCURRENT 1u /* lock-free adds from many threads */
-#define SEEN_KEYED      2u /* SipHash with spec.key: safe against chosen keys */
+#define SEEN_KEYED      2u /* SipHash with a secret: safe against chosen keys */
 
 /*
  * How the program that made a filter turned text into keys. The filter carries
@@ -176,9 +184,9 @@ typedef struct seen_spec {
                              many whole lines of 512 as fit into it */
     uint32_t hashes;      /* k, where the caller insists */
     uint32_t generations; /* SEEN_WINDOW, see below */
-    const uint8_t *key;   /* 16 bytes. SEEN_KEYED: the secret, required, see
-                             seen_random_secret(). Otherwise: a fixed seed, of
-                             which the first 8 bytes count; NULL = seed 0 */
+    const uint8_t *secret; /* SEEN_KEYED: 16 bytes, required; see
+                              seen_random_secret(). Not read otherwise */
+    uint64_t seed;         /* of the hash, where there is no secret */
     const seen_allocator *allocator; /* NULL = the C library and the kernel */
 
     /* SEEN_WINDOW needs one of these two, and fpp, the rate of the whole

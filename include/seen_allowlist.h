@@ -93,7 +93,7 @@ typedef enum seen_listed {
 } seen_listed;
 
 /*
- * Let the filter answer for the keys of a list as the policy says. It takes a
+ * Let the filter answer for the keys of a list as the rule says. It takes a
  * copy; an earlier one goes. NULL: the filter alone decides again.
  *
  * seen_maybe(), what seen_visit() tells, seen_count() (0, or at least 1), their
@@ -102,16 +102,16 @@ typedef enum seen_listed {
  * seen_copy() takes the list along, seen_clear() keeps it, seen_equal()
  * compares it, seen_merge() keeps that of `into`; seen_info.bytes counts it,
  * seen_spec.limit does not. Costs a look into the list where the filter's own
- * answer is not the policy's, and a filter without a list one branch.
+ * answer is not the rule's, and a filter without a list one branch.
  */
 SEEN_API seen_status seen_allow(seen_filter *f, const seen_allowlist *list,
-                                seen_listed policy);
+                                seen_listed rule);
 
 /* The list of a filter, or NULL: belongs to the filter, valid until the next
- * seen_allow() or seen_free(). *policy (may be NULL) is written if there is
+ * seen_allow() or seen_free(). *rule (may be NULL) is written if there is
  * one. */
 SEEN_API const seen_allowlist *seen_allowed(const seen_filter *f,
-                                            seen_listed *policy);
+                                            seen_listed *rule);
 
 #ifdef __cplusplus
 }

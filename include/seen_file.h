@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Fill `key` with 16 secret bytes for seen_spec.key, from the kernel's random
- * generator and from nothing else: SEEN_IO, key untouched, if it has none. */
-SEEN_API seen_status seen_random_secret(uint8_t key[16]);
+/* Fill `secret` with 16 bytes for seen_spec.secret, from the kernel's random
+ * generator and from nothing else: SEEN_IO, secret untouched, if it has none. */
+SEEN_API seen_status seen_random_secret(uint8_t secret[16]);
 
 /* ---- A filter in a file ------------------------------------------------- */
 

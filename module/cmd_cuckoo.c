@@ -48,7 +48,7 @@ static seen_spec spec_of(const struct params *p)
                        .items = p->capacity,
                        .fpp = p->error / (p->expansion ? MOST_FILTERS : 1),
                        .flags = p->keyed ? SEEN_KEYED : 0,
-                       .key = p->keyed ? p->secret : NULL};
+                       .secret = p->keyed ? p->secret : NULL};
 }
 
 struct wish {

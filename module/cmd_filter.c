@@ -59,7 +59,7 @@ static seen_spec spec_of(const struct params *p)
                        .window_ms = p->window_ms,
                        .generations = p->generations,
                        .flags = p->keyed ? SEEN_KEYED : 0,
-                       .key = p->keyed ? p->secret : NULL};
+                       .secret = p->keyed ? p->secret : NULL};
 }
 
 static void replicate_make(RedisModuleCtx *ctx, RedisModuleString *name,

@@ -101,7 +101,7 @@ static uint64_t secret_id(void)
                       .fpp = 0.5,
                       .kind = SEEN_BLOCKED,
                       .flags = SEEN_KEYED,
-                      .key = exposure_secret};
+                      .secret = exposure_secret};
     if (!known && seen_new(&f, &spec, NULL) == SEEN_OK) {
         id = seen_hash_key(f, "seen: which secret", 18).lo;
         known = true;

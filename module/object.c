@@ -87,7 +87,7 @@ static seen_status make_first(struct object *o, const seen_spec *spec,
     seen_spec with = *spec;
     with.allocator = &o->memory.as;
     with.flags = o->params.keyed ? SEEN_KEYED : 0;
-    with.key = o->params.keyed ? o->params.secret : NULL;
+    with.secret = o->params.keyed ? o->params.secret : NULL;
     seen_status status = seen_new(&o->filter[0], &with, error);
     if (status == SEEN_OK) o->n = 1;
     return status;

@@ -91,7 +91,7 @@ static seen_status new_filter(seen_filter **f, uint64_t rows)
                     &(seen_spec){.items = rows + rows / 4 + 1000,
                                  .fpp = PROMISE,
                                  .flags = SEEN_CONCURRENT | SEEN_KEYED,
-                                 .key = secret},
+                                 .secret = secret},
                     NULL);
 }
 

@@ -53,7 +53,7 @@ static seen_status builder_new(seen_builder **out, const seen_spec *spec,
     }
     *b = (seen_builder){.spec = *spec, .allocator = a, .hasher = hasher};
     memcpy(b->secret, hasher->secret, sizeof b->secret);
-    b->spec.key = b->secret;
+    b->spec.secret = b->secret;
     b->spec.allocator = a.alloc ? &b->allocator : NULL;
     *out = b;
     return SEEN_OK;

@@ -58,8 +58,10 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built,
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
     pattern.key_form = spec->key_form;
-    if (spec->key && !pattern.hash->plain) /* which reads no seed */
-        memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
+    if (keyed)
+        memcpy(pattern.secret, spec->secret, sizeof pattern.secret);
+    else if (!pattern.hash->plain) /* which reads no seed */
+        seen_put_le64(pattern.secret, spec->seed);
     return seen_make_like(f, &pattern, sizeof pattern, spec->allocator);
 }
 

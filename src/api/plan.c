@@ -77,10 +77,10 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
         return seen_fail(e, SEEN_INVALID, "flags",
                          "flags %u: a bit that this version does not know",
                          spec->flags);
-    if (spec->flags & SEEN_KEYED && !spec->key)
+    if (spec->flags & SEEN_KEYED && !spec->secret)
         return seen_fail(
-            e, SEEN_INVALID, "key",
-            "key: expected 16 secret random bytes with SEEN_KEYED");
+            e, SEEN_INVALID, "secret",
+            "secret: expected 16 secret random bytes with SEEN_KEYED");
 
     if (spec->dialect) return plan_foreign(spec, plan, e);
     seen_plan found = {.kind = kind_for(spec)};

@@ -158,7 +158,7 @@ static seen_status plan(struct plain *p, const seen_spec *spec,
                       .items = spec->items,
                       .fpp = spec->fpp > 0.02 ? 0.02 : spec->fpp,
                       .flags = SEEN_KEYED,
-                      .key = p->secret};
+                      .secret = p->secret};
     seen_status status = seen_plan_for(&wish, &blocked, error);
     if (status != SEEN_OK) return status;
     p->lines = blocked.bits / SEEN_LINE_BITS;

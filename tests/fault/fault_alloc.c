@@ -216,7 +216,7 @@ static void filters_of(seen_kind kind, uint32_t flags)
                       .kind = kind,
                       .last = test_last(kind, 8000),
                       .flags = flags,
-                      .key = test_secret};
+                      .secret = test_secret};
     seen_filter *a = new_filter(spec), *b = new_filter(spec);
     /* A set grows with its keys 101 and 205, the scalable filter with 206 and
      * 821, never twice in a batch; others need no memory at all. */
@@ -481,7 +481,7 @@ static void any_filter(struct test_rng *r, seen_kind kind, uint32_t flags)
                       .kind = kind,
                       .last = test_last(kind, items),
                       .flags = flags,
-                      .key = test_secret};
+                      .secret = test_secret};
     arm_any(r);
     seen_filter *a = new_filter(spec), *b = new_filter(spec);
     for (uint64_t i = test_below(r, items); i > 0; i--) {

@@ -277,7 +277,7 @@ static void fix_check(uint8_t *p, const uint8_t *secret)
                       .items = 1,
                       .fpp = 0.5,
                       .flags = SEEN_KEYED,
-                      .key = secret};
+                      .secret = secret};
     must(seen_new(&f, &spec, NULL) == SEEN_OK);
     size_t len;
     uint8_t *bytes = save(f, &len);

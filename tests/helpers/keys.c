@@ -133,7 +133,7 @@ bool test_kind_can(seen_kind kind, uint32_t flags)
                       .kind = kind,
                       .last = test_last(kind, 10),
                       .flags = flags,
-                      .key = test_secret};
+                      .secret = test_secret};
     seen_plan plan;
     return seen_plan_for(&spec, &plan, NULL) == SEEN_OK;
 }

@@ -57,7 +57,7 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
                                .fpp = fpp,
                                .kind = kind,
                                .flags = flags,
-                               .key = key},
+                               .secret = key},
                   NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < items; i++) {
@@ -111,7 +111,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
                                .generations = generations,
                                .fpp = fpp,
                                .flags = flags,
-                               .key = key},
+                               .secret = key},
                   NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 30000; i++) {

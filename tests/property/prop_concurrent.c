@@ -140,7 +140,7 @@ static void keyed_and_wide_filters_lose_nothing(void **state)
         seen_spec spec = spec_of(kinds[k], 50000, 1e-13);
         check_adding(spec, 2, 25000, 25000);
         spec.flags |= SEEN_KEYED;
-        spec.key = test_secret;
+        spec.secret = test_secret;
         check_adding(spec, 4, 12500, 10000);
         /* Few bits a line: the kernels' other shapes. */
         spec = spec_of(kinds[k], 50000, 0.2);

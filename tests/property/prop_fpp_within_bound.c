@@ -147,7 +147,7 @@ static void wide_and_keyed_hashes_keep_the_rate(void **state)
                             .fpp = 0.01,
                             .kind = kinds[i],
                             .flags = SEEN_KEYED,
-                            .key = test_secret},
+                            .secret = test_secret},
                 100000, 0.05);
         /* Planned for 1e-13, filled until it errs now and then. */
         seen_spec fine = {.items = 10000, .fpp = 1e-13, .kind = kinds[i]};

@@ -157,7 +157,7 @@ static seen_spec random_spec(struct test_rng *r, seen_kind kind, uint64_t n)
     seen_spec spec = {.kind = kind,
                       .fpp = 0.5 * pow(10, -10 * test_unit(r)),
                       .flags = random_flags(r, kind),
-                      .key = test_secret};
+                      .secret = test_secret};
     /* One in four is planned for a fraction of what will come. */
     spec.items = test_below(r, 4) ? n : n / 10 + 1;
     spec.last = test_last(kind, n);
@@ -283,7 +283,7 @@ static void one_built(struct test_rng *r, seen_kind kind, uint64_t n)
     seen_spec spec = {.kind = kind, /* items: as many as come */
                       .fpp = 0.5 * pow(10, -7.5 * test_unit(r)),
                       .flags = random_flags(r, kind),
-                      .key = test_secret};
+                      .secret = test_secret};
     choose_keys(r, false, 0);
     uint64_t first = random_first(r);
 

@@ -59,7 +59,7 @@ static seen_spec random_spec(struct test_rng *r, seen_kind kind, size_t n)
                       .fpp = rates[test_below(r, 5)],
                       .kind = kind,
                       .flags = (uint32_t)test_below(r, 4),
-                      .key = test_secret};
+                      .secret = test_secret};
     if (!test_kind_can(kind, spec.flags)) spec.flags = 0;
     return spec;
 }

@@ -236,9 +236,9 @@ static seen_spec random_spec(struct test_rng *r, seen_kind kind,
     uint64_t items = 1 + test_below(r, (uint64_t)2 << test_below(r, 11));
     seen_spec plain = test_spec_for(kind, items), spec = plain;
     if (spec.fpp > 0) spec.fpp = pow(10, -0.3 - 8 * test_unit(r));
-    if (test_below(r, 2)) spec.key = key;
+    if (test_below(r, 2)) spec.seed = test_next(r);
     if (test_below(r, 3) == 0) spec.flags |= SEEN_KEYED;
-    if (spec.flags & SEEN_KEYED) spec.key = key;
+    if (spec.flags & SEEN_KEYED) spec.secret = key;
     return test_wrong_spec(&spec) ? plain : spec;
 }
 

@@ -577,7 +577,7 @@ static seen_spec spec_of(seen_kind kind, uint32_t flags)
                        .fpp = 1e-6,
                        .last = test_last(kind, 4 * N),
                        .flags = flags,
-                       .key = test_secret};
+                       .secret = test_secret};
 }
 
 /* With room for the other half, where a kind can take it. */

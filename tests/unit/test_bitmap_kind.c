@@ -377,7 +377,7 @@ static void a_seed_means_nothing(void **state)
 {
     (void)state;
     seen_filter *f = test_filter(
-        (seen_spec){.kind = SEEN_BITMAP, .bits = 1000, .key = test_secret});
+        (seen_spec){.kind = SEEN_BITMAP, .bits = 1000, .secret = test_secret});
     seen_filter *g = new_bitmap(1000);
     assert_int_equal(seen_add_u64(f, 77), SEEN_OK);
     assert_int_equal(seen_merge(g, f, SEEN_UNION, NULL), SEEN_OK);

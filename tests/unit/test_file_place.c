@@ -25,7 +25,7 @@
 static const seen_spec specs[] = {
     {.kind = SEEN_BLOCKED, .items = 3000, .fpp = 0.01},
     {.kind = SEEN_CUCKOO, .items = 3000, .fpp = 0.01},
-    {.kind = SEEN_SET, .flags = SEEN_KEYED, .key = test_secret},
+    {.kind = SEEN_SET, .flags = SEEN_KEYED, .secret = test_secret},
 };
 
 #define SPECS (sizeof specs / sizeof *specs)

@@ -357,7 +357,7 @@ static void secrets_apart_are_asked_for(void **state)
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     seen_spec spec = {
-        .items = 1000, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret};
+        .items = 1000, .fpp = 0.01, .flags = SEEN_KEYED, .secret = test_secret};
     seen_file_options o = {.mode = SEEN_DURABLE,
                            .flags = SEEN_SECRET_APART,
                            .create = &spec,

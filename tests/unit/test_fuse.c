@@ -366,7 +366,7 @@ static void a_builder_fails_cleanly_without_memory(void **state)
         memcpy(secret, test_secret, 16);
         seen_spec spec = one_in_a_thousand();
         spec.flags = SEEN_KEYED;
-        spec.key = secret;
+        spec.secret = secret;
         spec.allocator = &a.as;
         seen_builder *b = NULL;
         seen_filter *f = NULL;

@@ -28,7 +28,7 @@ static seen_filter *filter_of(uint64_t first, uint64_t n, uint32_t flags)
     seen_filter *f = test_filter((seen_spec){.items = ITEMS,
                                              .fpp = 0.01,
                                              .flags = flags | SEEN_KEYED,
-                                             .key = test_secret});
+                                             .secret = test_secret});
     test_add_members(f, first, n);
     return f;
 }

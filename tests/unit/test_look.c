@@ -11,7 +11,8 @@ static size_t save(uint32_t flags, uint32_t how, uint8_t *to, size_t cap)
 {
     seen_filter *f;
     size_t len;
-    seen_spec spec = {.items = 100, .fpp = 0.01, .flags = flags, .key = secret};
+    seen_spec spec = {
+        .items = 100, .fpp = 0.01, .flags = flags, .secret = secret};
     assert_int_equal(seen_new(&f, &spec, NULL), SEEN_OK);
     assert_int_equal(seen_add_str(f, "key"), SEEN_OK);
     assert_int_equal(seen_save(f, how, to, cap, &len), SEEN_OK);

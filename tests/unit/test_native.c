@@ -131,7 +131,7 @@ static seen_spec spec_of(seen_kind kind, bool keyed)
 {
     seen_spec spec = test_spec_for(kind, MEMBERS);
     spec.flags = keyed ? SEEN_KEYED : 0;
-    if (keyed) spec.key = test_secret;
+    if (keyed) spec.secret = test_secret;
     return spec;
 }
 
@@ -290,7 +290,7 @@ static void grown_emptied_and_seeded_filters_are_kept(void **state)
         seen_filter *reserved = test_filled(spec, 0, MEMBERS);
         seen_reserve(reserved, 5000);
         check_case(reserved);
-        spec.key = test_secret; /* no flag: a seed */
+        spec.seed = 0x8070605040302010;
         check_case(test_filled(spec, 0, MEMBERS));
     }
     check_case(test_filled((seen_spec){.kind = SEEN_SET}, 0, 20000));

@@ -219,7 +219,8 @@ static void a_bitmap_needs_its_bound_and_nothing_else(void **state)
     planned((seen_spec){.kind = SEEN_BITMAP, .bits = 1});
     planned((seen_spec){.kind = SEEN_BITMAP, .bits = (uint64_t)1 << 40});
     /* A seed is for hashes; nobody is refused for what is never read. */
-    planned((seen_spec){.kind = SEEN_BITMAP, .bits = 1000, .key = test_secret});
+    planned(
+        (seen_spec){.kind = SEEN_BITMAP, .bits = 1000, .secret = test_secret});
 
     seen_spec spec = {.kind = SEEN_BITMAP};
     refused(spec, SEEN_INVALID, "bits");
@@ -231,7 +232,7 @@ static void a_bitmap_needs_its_bound_and_nothing_else(void **state)
     refused(spec, SEEN_INVALID, "fpp");
     spec.fpp = 0, spec.hashes = 1;
     refused(spec, SEEN_INVALID, "hashes");
-    spec.hashes = 0, spec.key = test_secret;
+    spec.hashes = 0, spec.secret = test_secret;
     for (uint32_t flags = 1; flags <= 3; flags++) {
         spec.flags = flags;
         refused(spec, SEEN_UNSUPPORTED, "flags");
@@ -463,9 +464,9 @@ static void a_keyed_filter_needs_its_key(void **state)
                           .kind = kind,
                           .last = test_last(kind, 1000),
                           .flags = SEEN_KEYED};
-        refused(spec, SEEN_INVALID, "key");
+        refused(spec, SEEN_INVALID, "secret");
         if (kind == SEEN_BITMAP) continue; /* hashes nothing */
-        spec.key = test_secret;
+        spec.secret = test_secret;
         planned(spec);
     }
 }
@@ -510,7 +511,7 @@ static void random_specs_give_a_plan_or_a_reason(void **state)
         if (test_below(&r, 2)) spec.bits = test_next(&r) >> test_below(&r, 64);
         if (test_below(&r, 3) == 0) spec.hashes = 1 << test_below(&r, 9);
         if (test_below(&r, 8) == 0) spec.flags = (uint32_t)test_below(&r, 8);
-        if (test_below(&r, 2)) spec.key = test_secret;
+        if (test_below(&r, 2)) spec.secret = test_secret;
         if (spec.kind == SEEN_WINDOW ? test_below(&r, 4) != 0
                                      : test_below(&r, 8) == 0) {
             if (test_below(&r, 2))

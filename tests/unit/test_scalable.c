@@ -484,7 +484,7 @@ static void a_keyed_filter_grows_too(void **state)
     (void)state;
     seen_spec spec = spec_of(100, 0.001);
     spec.flags = SEEN_KEYED;
-    spec.key = test_secret;
+    spec.secret = test_secret;
     seen_filter *f = test_filter(spec);
     test_add_members(f, 0, 20000);
     measure(f, 20000, 0.001);

@@ -233,7 +233,7 @@ static seen_spec random_spec(struct test_rng *r, bool precise)
     uint64_t sort = test_below(r, 3);
     seen_spec spec = {.kind = SEEN_WINDOW,
                       .fpp = precise ? 1e-13 : rough[test_below(r, 4)],
-                      .key = test_secret};
+                      .secret = test_secret};
     if (test_below(r, 4)) spec.generations = 2 + (uint32_t)test_below(r, 8);
     if (test_below(r, 16) == 0) spec.generations = 31;
     if (test_below(r, 4) == 0) spec.flags = SEEN_KEYED;
@@ -863,7 +863,7 @@ static void windows_of_both_keep_their_rate(void **state)
                         .fpp = 0.001,
                         .generations = 8,
                         .flags = SEEN_KEYED,
-                        .key = test_secret},
+                        .secret = test_secret},
             100000, 0.08);
 }
 
