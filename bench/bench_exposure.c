@@ -403,7 +403,7 @@ static void size_rows(void)
         double aim;
     } sizes[] = {{10, 42}, {100, 260}, {1000, 1950}, {5000, 9400}};
     const seen_spec spec = filter_spec();
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     must(seen_plan_for(&spec, &plan, NULL));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n = sizes[i].items;
@@ -450,7 +450,7 @@ static uint64_t wrong_answers(const struct user *u, uint64_t probes)
 static void rate_rows(uint64_t probes)
 {
     for (uint32_t g = 1; g <= GENERATIONS; g++) {
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         char name[64], note[64];
         make_user(0, (size_t)g * ITEMS, 1);
         must(seen_exposure_info_of(x, record_of(&users[0]), NOW + MOST_ITEMS,

@@ -83,7 +83,7 @@ static void fill(seen_filter *f, uint64_t from, uint64_t to)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -127,7 +127,7 @@ struct measured {
 static void size_rows(const seen_filter *f, const struct measured *m)
 {
     seen_info info = info_of(f);
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     must(seen_plan_for(&(seen_spec){.items = m->items, .fpp = m->fpp}, &plan,
                        NULL),
          "plan");

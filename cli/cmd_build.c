@@ -128,7 +128,7 @@ static size_t add_keys(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t done;
-    seen_dialect_facts facts = {0};
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_dialect_named(spec.dialect, &facts);
     bool counts = facts.can & SEEN_CAN_REMOVE; /* every add */
     if (counts) memset(job->answers, false, c->n);
@@ -330,7 +330,7 @@ static void report_text(const seen_info *info)
 
 static void report(bool to_stdout)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     if (opt.quiet && !opt.json && spec.kind != SEEN_WINDOW && !spec.window_ms)
         return;
     seen_info_of(filter, &info);

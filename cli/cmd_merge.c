@@ -219,7 +219,7 @@ static int run(char **operands, size_t n)
         save_over(path, all, apart, was);
     end_progress();
 
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(all, &info);
     if (opt.json)
         report_json(&info, path ? stdout : stderr, n);

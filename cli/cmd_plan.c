@@ -99,6 +99,7 @@ static bool grows(seen_kind kind)
 static void plan_row(struct row *row, const seen_spec *spec, bool needs_keys)
 {
     seen_error *e = &row->error;
+    row->plan.size = sizeof row->plan;
     seen_status s = seen_plan_for(spec, &row->plan, e);
     if (s != SEEN_OK || !needs_keys || spec->items) return;
     *e = (seen_error){.status = SEEN_INVALID,
@@ -317,7 +318,7 @@ static void memory_curve(struct curve *c, seen_kind kind)
                                     (double)c->points / (CURVE_POINTS - 1));
         seen_spec spec = {
             .kind = kind, .items = (uint64_t)plotted_items, .fpp = p};
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         c->x[c->points] = p;
         if (c->limit)
             c->y[c->points] = -log2(p);

@@ -181,7 +181,7 @@ static void open_state(const seen_spec *spec, bool exists)
     else
         write_target(&state, SEEN_WRITE, spec);
     plan = state.facts.plan;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(state.filter, &info);
     known = info.items;
     if (!opt.quiet && !opt.json && !opt.count) note_recovery(&state);
@@ -307,7 +307,7 @@ static bool overfull(void)
 static void close_filter(void)
 {
     const seen_filter *f = filter ? filter : state.filter;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     if (overfull()) {
         seen_info_of(f, &info);
         rate_now = info.fpp_now;

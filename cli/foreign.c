@@ -91,14 +91,15 @@ static const char *sniff(const struct target *t)
 
 static void describe(struct target *t)
 {
-    seen_dialect_facts facts;
-    seen_info info;
+    seen_dialect_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info};
     seen_dialect_named(t->dialect, &facts);
     seen_info_of(t->loaded, &info);
     t->facts = (seen_facts){.hash = facts.hash,
                             .items = info.items,
                             .bytes = t->len,
-                            .plan = {.kind = SEEN_FOREIGN,
+                            .plan = {.size = sizeof t->facts.plan,
+                                     .kind = SEEN_FOREIGN,
                                      .bits = info.bits,
                                      .hashes = info.hashes,
                                      .lines = info.lines,
@@ -127,8 +128,8 @@ static seen_filter *without_newline(const struct target *t,
  * filter of it, and most keys are absent from that. */
 static void suspect_newline(const struct target *t, const seen_spec *spec)
 {
-    seen_dialect_facts facts;
-    seen_info with, without;
+    seen_dialect_facts facts = {.size = sizeof facts};
+    seen_info with = {.size = sizeof with}, without = {.size = sizeof without};
     seen_dialect_named(t->dialect, &facts);
     if (facts.can & SEEN_CAN_SNIFF) return;
     seen_filter *shorter = without_newline(t, spec);
@@ -189,7 +190,7 @@ bool find_foreign(struct target *t)
 /* Can keys be removed again? Then each add counts. */
 static bool counting(const char *dialect)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     return seen_dialect_named(dialect, &facts) && facts.can & SEEN_CAN_REMOVE;
 }
 
@@ -197,7 +198,7 @@ static bool counting(const char *dialect)
 
 void change_foreign(struct target *t)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_filter *copy;
     seen_dialect_named(t->dialect, &facts);
     if (!(facts.can & SEEN_CAN_ADD))
@@ -226,7 +227,7 @@ void create_foreign(struct target *t, const seen_spec *spec)
 
 const char *heed_contained(const struct target *t)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(t->filter, &size);
     if (wish.dialect && strcmp(unpacked_name(wish.dialect), size.dialect) != 0)
         fail("%s: is a container of ours with a %s filter, --dialect says %s",
@@ -250,7 +251,7 @@ void load_container(struct target *t)
 void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
                     size_t *len)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     const char *plain = unpacked_name(dialect);
     seen_status status = seen_export(f, plain, NULL, 0, len, NULL);
     if (status == SEEN_MISMATCH) {

@@ -242,12 +242,12 @@ static double time_reading(uint64_t bytes, measure_progress *progress)
 struct measured measure(const seen_spec *spec, size_t key_bytes,
                         measure_progress *progress)
 {
-    struct measured m = {.kind = spec->kind};
+    struct measured m = {.kind = spec->kind, .plan.size = sizeof m.plan};
     if (seen_plan_for(spec, &m.plan, &m.error) != SEEN_OK) return m;
     uint64_t items = spec->items ? spec->items : m.plan.items;
     keys_new(key_bytes);
     seen_filter *f = add_all(spec, items, &m.add_ns, progress);
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(f, &size);
     m.bytes = size.bytes;
     m.single_ns = time_asking(f, items, ask_one_by_one, "ask", progress);

@@ -95,7 +95,7 @@ seen_spec told_spec(void)
 
 static bool can_plan(const seen_spec *spec)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     return seen_plan_for(spec, &plan, NULL) == SEEN_OK;
 }
 
@@ -151,7 +151,7 @@ static bool keeps_rate(const seen_plan *plan, double rate)
                       .last = plan->last,
                       .window_ms = plan->window_ms,
                       .generations = plan->generations};
-    seen_plan again;
+    seen_plan again = {.size = sizeof again};
     if (fabs(plan->fpp - rate) <= 1e-9 * rate) return true;
     return seen_plan_for(&spec, &again, NULL) == SEEN_OK &&
            same_plan(plan, &again);
@@ -160,7 +160,7 @@ static bool keeps_rate(const seen_plan *plan, double rate)
 void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
 {
     const seen_plan *is = &file->plan;
-    seen_plan planned;
+    seen_plan planned = {.size = sizeof planned};
     char a[UNIT_TEXT], b[UNIT_TEXT];
     if (wish.keyed && !file->keyed)
         fail("%s: is not keyed, which --keyed asks for", name);
@@ -249,7 +249,7 @@ const char *in_options(const seen_error *e, const char *bits_option)
 static void fail_over_limit(const seen_spec *spec)
 {
     seen_spec unlimited = *spec;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     char needed[UNIT_TEXT], given[UNIT_TEXT];
     unlimited.limit = 0;
     if (seen_plan_for(&unlimited, &plan, NULL) != SEEN_OK) return;
@@ -260,7 +260,7 @@ static void fail_over_limit(const seen_spec *spec)
 
 seen_plan plan_or_fail(const seen_spec *spec, const char *bits_option)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_error e;
     if (seen_plan_for(spec, &plan, &e) == SEEN_OK) return plan;
     if (spec->limit) fail_over_limit(spec);

@@ -161,6 +161,7 @@ const char *target_operand(char **operands, size_t n)
 
 static seen_status look_at_bytes(struct target *t)
 {
+    t->facts.size = sizeof t->facts;
     seen_status status = seen_look(t->bytes, t->len, &t->facts, &t->error);
     if (t->len == 0)
         snprintf(t->error.text, sizeof t->error.text,
@@ -207,6 +208,7 @@ bool find_target(struct target *t, const char *name)
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
+    t->facts.size = sizeof t->facts;
     seen_status status = t->path ? seen_file_look(t->path, &t->facts, &t->error)
                                  : look_at_bytes(t);
     if (status == SEEN_ABSENT) return false;
@@ -360,6 +362,7 @@ static void create_target(struct target *t, seen_mode mode,
     if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
     t->filter = seen_file_filter(t->store);
+    t->facts.size = sizeof t->facts;
     seen_file_look(t->path, &t->facts, NULL);
 }
 

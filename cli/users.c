@@ -384,7 +384,7 @@ __attribute__((noreturn)) static void no_such_store(const struct users *u)
 /* Filters have verbs of their own. */
 static void not_a_filter(const char *name)
 {
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     struct stat st;
     const char *path = dir_of(name);
     if (is_server(name) || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||

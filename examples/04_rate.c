@@ -20,7 +20,7 @@ static int measure(seen_kind kind, double fpp)
     for (uint64_t key = items; key < items + questions; key++)
         wrong += seen_maybe_u64(f, key);
 
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     /* Chance alone moves the measured one by this, hardly ever by more. */
     double chance = 4 * sqrt(fpp * (1 - fpp) / (double)questions);

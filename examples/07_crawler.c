@@ -257,7 +257,7 @@ int main(void)
     }
     uint64_t missed = PAGES - c.next;
     double expected = LOSS * PAGES;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(c.visited, &info);
     printf("%" PRIu64 " links led to %zu of %d pages; %" PRIu64
            " fetched twice\n",

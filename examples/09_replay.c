@@ -114,7 +114,7 @@ int main(void)
     double slots[SLOTS], bits = ceil(-log(RATE) / (log(2) * log(2)) * LAST);
     for (int i = 0; i < SLOTS; i++)
         slots[i] = seen_fpp_bloom(LAST / SLOTS, bits / SLOTS, 20);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     printf("%d handshakes: %" PRIu64 " wrongly refused, promised %.0f\n",
            HANDSHAKES, refused, RATE * HANDSHAKES);

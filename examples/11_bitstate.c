@@ -140,7 +140,7 @@ int main(void)
                           .items = STATES,
                           .bits = sizes[i] * STATES,
                           .hashes = HASHES};
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         if (seen_plan_for(&spec, &plan, NULL) || seen_new(&f, &spec, NULL))
             return 1;
         uint64_t seen = search(f, itself);

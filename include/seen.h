@@ -180,10 +180,10 @@ typedef struct seen_spec {
                        kind that cannot grow within it is SEEN_FULL */
     seen_kind kind;
     uint32_t flags;
-    uint64_t bits;        /* m, where the caller insists; SEEN_BLOCKED uses as
+    uint64_t bits;         /* m, where the caller insists; SEEN_BLOCKED uses as
                              many whole lines of 512 as fit into it */
-    uint32_t hashes;      /* k, where the caller insists */
-    uint32_t generations; /* SEEN_WINDOW, see below */
+    uint32_t hashes;       /* k, where the caller insists */
+    uint32_t generations;  /* SEEN_WINDOW, see below */
     const uint8_t *secret; /* SEEN_KEYED: 16 bytes, required; see
                               seen_random_secret(). Not read otherwise */
     uint64_t seed;         /* of the hash, where there is no secret */
@@ -209,6 +209,7 @@ typedef struct seen_spec {
 } seen_spec;
 
 typedef struct seen_plan {
+    size_t size;        /* sizeof, set by the caller */
     seen_kind kind;     /* what seen_new() would make */
     uint32_t hashes;    /* k: bits, or slots, probed per key */
     uint64_t items;     /* n: how many keys keep the rate at or below fpp */
@@ -225,7 +226,6 @@ typedef struct seen_plan {
     uint64_t last;
     uint64_t window_ms;
     uint32_t line; /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
-    uint32_t reserved;
 } seen_plan;
 
 /* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible. */
@@ -528,6 +528,7 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
 typedef struct seen_info {
+    size_t size; /* sizeof, set by the caller */
     seen_kind kind;
     uint32_t flags;
     const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128"; "u64":
@@ -550,14 +551,15 @@ typedef struct seen_info {
     bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
                             not estimated from the bits */
     seen_key_form key_form; /* as in the spec */
-    uint64_t reserved[6];
 } seen_info;
 
-/* Reads every bit: takes time in proportion to the size of the filter. */
-SEEN_API void seen_info_of(const seen_filter *f, seen_info *info);
+/* Reads every bit: takes time in proportion to the size of the filter. Fails only
+ * for a wrong info->size. */
+SEEN_API seen_status seen_info_of(const seen_filter *f, seen_info *info);
 
 /* What can be told at once, without looking at the bits. */
 typedef struct seen_size {
+    size_t size;       /* sizeof, set by the caller */
     uint64_t items;    /* as in seen_info; 0 for SEEN_CONCURRENT, which counts
                           nothing on the way */
     uint64_t capacity; /* items planned for, in all layers that there are; 0: as
@@ -569,10 +571,9 @@ typedef struct seen_size {
     const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
     bool counted;        /* SEEN_FOREIGN: as in seen_info; if not, items are
                             only those added since it was imported */
-    uint64_t reserved[2];
 } seen_size;
 
-SEEN_API void seen_size_of(const seen_filter *f, seen_size *size);
+SEEN_API seen_status seen_size_of(const seen_filter *f, seen_size *size);
 
 /* ---- Bytes: the format of docs/FORMAT.md --------------------------------- */
 
@@ -614,7 +615,7 @@ SEEN_API seen_status seen_verify(const void *buf, size_t len,
 
 /* What saved bytes say about themselves. */
 typedef struct seen_facts {
-    seen_plan plan;
+    size_t size;       /* sizeof, set by the caller */
     const char *hash;  /* name, as in seen_info */
     uint64_t items;    /* as in seen_info; a writer may have added some since */
     uint64_t bytes;    /* the whole */
@@ -624,7 +625,8 @@ typedef struct seen_facts {
     seen_key_form key_form; /* as in the spec */
     uint64_t id;            /* of a filter file: which, */
     uint64_t epoch;         /* and since which change of its header */
-    uint64_t reserved[6];
+    uint64_t reserved[6];   /* for facts to come; zero now */
+    seen_plan plan;         /* last, because it may grow; its size is set */
 } seen_facts;
 
 /* Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret. */
@@ -655,6 +657,7 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
     32u /* adding a key that is in may change it all the same */
 
 typedef struct seen_dialect_facts {
+    size_t size; /* sizeof, set by the caller */
     const char *name;
     const char *system;   /* what writes it */
     const char *hash;     /* that it reads keys with */
@@ -662,10 +665,10 @@ typedef struct seen_dialect_facts {
                              seen_import() needs them; NULL: none */
     const char *weakness; /* what to know about it */
     uint32_t can;
-    uint64_t reserved[4];
 } seen_dialect_facts;
 
-/* The dialects of this build: index 0, 1, ... until it says false. */
+/* The dialects of this build: index 0, 1, ... until it says false. `facts` may
+ * be NULL; false, too, for a wrong facts->size. */
 SEEN_API bool seen_dialect_at(size_t index, seen_dialect_facts *facts);
 SEEN_API bool seen_dialect_named(const char *name, seen_dialect_facts *facts);
 

@@ -136,13 +136,15 @@ typedef struct seen_generation_info {
 } seen_generation_info;
 
 typedef struct seen_exposure_info {
+    size_t size;    /* sizeof, set by the caller; without the generations:
+                       offsetof (seen_exposure_info, generation) */
     uint64_t items; /* in all generations: one in two of them counts twice */
     uint64_t bytes;
     uint64_t newest; /* mark; 0: none */
     double fpp_now;
     uint32_t generations; /* that have not aged out, newest first: */
+    uint64_t reserved[4]; /* for what is to come; zero now */
     seen_generation_info generation[64];
-    uint64_t reserved[4];
 } seen_exposure_info;
 
 SEEN_API seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,

@@ -413,7 +413,7 @@ int cf_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused, changed = false;
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     if (argc != 2) return RedisModule_WrongArity(ctx);
     struct object *o =
         object_open(ctx, &cuckoo_family, argv[1],
@@ -442,7 +442,7 @@ int cf_compact(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 /* Of the first filter. */
 static uint64_t buckets(const struct params *p)
 {
-    seen_plan plan = {.width = 1};
+    seen_plan plan = {.size = sizeof plan, .width = 1};
     seen_spec spec = spec_of(p);
     if (p->foreign) return p->capacity;
     seen_plan_for(&spec, &plan, NULL);
@@ -460,7 +460,7 @@ int cf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (refused) return REDISMODULE_OK;
     if (!o) return RedisModule_ReplyWithError(ctx, "ERR not found");
     for (uint32_t f = 0; f < o->n; f++) {
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         seen_size_of(o->filter[f], &size);
         items += size.items;
         filters += size.layers;

@@ -206,7 +206,7 @@ static seen_status store(RedisModuleKey *key, struct exposure *old,
 static void live(RedisModuleCtx *ctx, RedisModuleKey *key,
                  RedisModuleString *name, const struct policy *policy)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_record record = exposure_record(RedisModule_ModuleTypeGetValue(key));
     if (RedisModule_GetContextFlags(ctx) & (REDISMODULE_CTX_FLAGS_REPLICATED |
                                             REDISMODULE_CTX_FLAGS_LOADING) ||
@@ -894,7 +894,7 @@ int xp_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     RedisModuleKey *key;
     bool refused;
     struct request q;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     if (argc < 2) return RedisModule_WrongArity(ctx);
     if (!read_request(ctx, argv, argc, 0, &q)) return REDISMODULE_OK;
     if (q.n) return RedisModule_WrongArity(ctx);

@@ -103,7 +103,7 @@ static struct object *create(RedisModuleCtx *ctx, RedisModuleKey *key,
 {
     struct params *p = &w->params;
     seen_spec spec = spec_of(p);
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     if (p->window_ms && seen_plan_for(&spec, &plan, NULL) == SEEN_OK)
         p->generations = plan.generations;
     struct object *o = object_make(ctx, &bloom_family, p, w->secret, spec_of);
@@ -397,7 +397,7 @@ static seen_status add_last(seen_filter *f, uint64_t capacity,
                             size_t *done)
 {
     for (*done = 0; *done < n; ++*done) {
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         before[*done] = seen_maybe_hashed(f, h[*done]);
         if (before[*done]) continue;
         seen_size_of(f, &size);
@@ -412,7 +412,7 @@ static seen_status add_hashes(struct object *o, const seen_hash *h, size_t n,
                               bool *before, size_t *done)
 {
     seen_filter *f = o->filter[0];
-    seen_size size = {0};
+    seen_size size = {.size = sizeof size};
     if (o->params.fixed) seen_size_of(f, &size);
     if (o->params.fixed && size.items + n > o->params.capacity)
         return add_last(f, o->params.capacity, h, n, before, done);
@@ -439,7 +439,7 @@ static seen_status add_keys(struct object *o, RedisModuleString **items,
     }
     for (*done = 0; *done < n && status == SEEN_OK;
          *done += status == SEEN_OK) {
-        seen_size was, is;
+        seen_size was = {.size = sizeof was}, is = {.size = sizeof is};
         size_t i = *done;
         seen_size_of(f, &was);
         status = seen_visit(f, keys[i].data, keys[i].len, &before[i]);
@@ -515,7 +515,7 @@ static void replicate_adds(RedisModuleCtx *ctx, RedisModuleString *name,
 static int reply_full(RedisModuleCtx *ctx, const struct object *o,
                       seen_status status)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(o->filter[0], &size);
     bool fixed = o->params.fixed || (o->params.foreign && !size.growth);
     if (status == SEEN_FULL && fixed)
@@ -654,7 +654,7 @@ int bf_insert(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 /* Where another system has not counted its items, its bits are. */
 static void size_of(const struct object *o, seen_size *size)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_size_of(o->filter[0], size);
     if (!o->params.foreign || size->counted) return;
     seen_info_of(o->filter[0], &info);
@@ -678,7 +678,7 @@ static int reply_window(RedisModuleCtx *ctx, const struct object *o)
 
 static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
 {
-    seen_info info = {.fpp = o->params.error};
+    seen_info info = {.size = sizeof info, .fpp = o->params.error};
     if (o->params.foreign) seen_info_of(o->filter[0], &info);
     return info.fpp > 0 ? RedisModule_ReplyWithDouble(ctx, info.fpp)
                         : RedisModule_ReplyWithNull(ctx);
@@ -739,7 +739,7 @@ int bf_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused;
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     if (argc != 2 && argc != 3) return RedisModule_WrongArity(ctx);
     struct object *o = object_open(ctx, &bloom_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
@@ -758,7 +758,7 @@ int bf_card(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     RedisModuleKey *key;
     bool refused;
-    seen_size size = {0};
+    seen_size size = {.size = sizeof size};
     if (argc != 2) return RedisModule_WrongArity(ctx);
     struct object *o = object_open(ctx, &bloom_family, argv[1],
                                    REDISMODULE_READ, &key, &refused);
@@ -864,8 +864,8 @@ int bf_merge(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 /* A filter of another system may hold more than its header says. */
 static bool is_empty(const seen_filter *f)
 {
-    seen_size size;
-    seen_info info;
+    seen_size size = {.size = sizeof size};
+    seen_info info = {.size = sizeof info};
     seen_size_of(f, &size);
     if (size.items || !size.dialect) return size.items == 0;
     seen_info_of(f, &info);

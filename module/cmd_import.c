@@ -106,7 +106,7 @@ static int import_named(RedisModuleCtx *ctx, const struct family *family,
                         RedisModuleString **argv, int argc)
 {
     seen_spec spec = {0};
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     if (argc < 5) return RedisModule_WrongArity(ctx);
     if (!is_word(argv[2], "DIALECT"))
         return RedisModule_ReplyWithError(

@@ -80,7 +80,7 @@ bool exposure_own(const struct exposure *e, seen_policy *own)
 seen_status exposure_check(seen_record record)
 {
     const char *problem;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     struct policy *p = policy_find("default", 7, &problem);
     if (!p) return SEEN_NOMEM;
     if (record.len == 0) return SEEN_CORRUPT;

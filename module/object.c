@@ -420,8 +420,8 @@ static bool fits(const struct family *family, const struct params *p,
 
 static void note_foreign(struct object *o)
 {
-    seen_size size;
-    seen_dialect_facts facts;
+    seen_size size = {.size = sizeof size};
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_size_of(o->filter[0], &size);
     o->refreshes = size.dialect && seen_dialect_named(size.dialect, &facts) &&
                    facts.can & SEEN_REFRESHES;
@@ -431,7 +431,7 @@ static void note_foreign(struct object *o)
 static seen_status read_filter(struct object *o, const uint8_t *bytes,
                                size_t len, seen_plan *first)
 {
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     seen_status status = seen_look(bytes, len, &facts, NULL);
     if (status != SEEN_OK) return status;
     if (o->n == 0) *first = facts.plan;
@@ -469,7 +469,7 @@ seen_status object_read(const struct family *family, const uint8_t *bytes,
     if (!o) return SEEN_NOMEM;
     o->deleted = get_le(bytes + 72, 8);
     size_t at = HEADER;
-    seen_plan first = {0};
+    seen_plan first = {.size = sizeof first};
     while (status == SEEN_OK && o->n < n) {
         if (len - at < 8 || get_le(bytes + at, 8) > len - at - 8) {
             status = SEEN_CORRUPT;

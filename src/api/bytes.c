@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "seen_allowlist.h"
 
@@ -109,7 +110,7 @@ static seen_status save_whole(const seen_filter *f, struct seen_saved *out)
 /* Concurrent adds count nothing on the way. */
 static uint64_t estimate(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.items;
 }
@@ -632,23 +633,28 @@ static seen_status look(const void *buf, size_t len, seen_facts *facts,
     seen_filter *f;
     if (!buf) return seen_fail_null(e, "buf");
     if (!facts) return seen_fail_null(e, "facts");
+    if (!seen_out_ok(&facts->size))
+        return seen_fail_size(e, "facts", facts->size);
     seen_status status = seen_native_read(buf, len, &h, e);
     if (status == SEEN_OK)
         status = seen_restore(&f, buf, &h, SEEN_RESTORE_VIEW, seen_any_secret,
                               NULL, e);
     if (status != SEEN_OK) return status;
-    *facts = (seen_facts){.plan = f->plan,
-                          .hash = h.hash->name,
-                          .items = h.items,
-                          .bytes = len,
-                          .keyed = h.flags & SEEN_NATIVE_KEYED,
-                          .secret_apart = h.flags & SEEN_NATIVE_APART,
-                          .journaled = h.flags & SEEN_NATIVE_JOURNALED,
-                          .key_form = f->key_form,
-                          .id = h.id,
-                          .epoch = h.epoch};
+    seen_facts own = {.plan = f->plan,
+                      .hash = h.hash->name,
+                      .items = h.items,
+                      .bytes = len,
+                      .keyed = h.flags & SEEN_NATIVE_KEYED,
+                      .secret_apart = h.flags & SEEN_NATIVE_APART,
+                      .journaled = h.flags & SEEN_NATIVE_JOURNALED,
+                      .key_form = f->key_form,
+                      .id = h.id,
+                      .epoch = h.epoch};
+    size_t room =
+        facts->size - seen_min_size(facts->size, offsetof(seen_facts, plan));
+    own.plan.size = room; /* as much of it as the caller has */
     seen_free(f);
-    return SEEN_OK;
+    return seen_out(&facts->size, &own, sizeof own);
 }
 
 seen_status seen_look(const void *buf, size_t len, seen_facts *facts,

@@ -4,29 +4,28 @@
 #include "api/make.h"
 #include "api/plan.h"
 #include "base/alloc.h"
+#include "base/out.h"
 
 #include <string.h>
 
 /* ---- Which there are ---------------------------------------------------- */
 
-static void tell(const struct seen_dialect *d, seen_dialect_facts *facts)
+static bool tell(const struct seen_dialect *d, seen_dialect_facts *facts)
 {
-    *facts = d->facts;
-    facts->hash = d->scheme->hash;
+    if (!d || !facts) return d != NULL;
+    seen_dialect_facts own = d->facts;
+    own.hash = d->scheme->hash;
+    return seen_out(&facts->size, &own, sizeof own) == SEEN_OK;
 }
 
 bool seen_dialect_at(size_t index, seen_dialect_facts *facts)
 {
-    const struct seen_dialect *d = seen_dialect_row(index);
-    if (d && facts) tell(d, facts);
-    return d != NULL;
+    return tell(seen_dialect_row(index), facts);
 }
 
 bool seen_dialect_named(const char *name, seen_dialect_facts *facts)
 {
-    const struct seen_dialect *d = name ? seen_dialect_find(name) : NULL;
-    if (d && facts) tell(d, facts);
-    return d != NULL;
+    return tell(name ? seen_dialect_find(name) : NULL, facts);
 }
 
 size_t seen_sniff(const void *buf, size_t len, const char **names, size_t cap)

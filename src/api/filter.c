@@ -9,6 +9,7 @@
 #include "api/plan.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 
 #include <string.h>
@@ -336,30 +337,34 @@ bool seen_equal(const seen_filter *a, const seen_filter *b)
     return same_hash(a, b) && same_list(a, b) && a->ops->equal(a, b);
 }
 
-void seen_info_of(const seen_filter *f, seen_info *info)
+seen_status seen_info_of(const seen_filter *f, seen_info *info)
 {
-    *info = (seen_info){.kind = f->plan.kind,
-                        .flags = f->flags,
-                        .hash = f->hash->name,
-                        .hashes = f->plan.hashes,
-                        .lines = f->plan.lines,
-                        .capacity = f->plan.items,
-                        .fpp = f->plan.fpp,
-                        .key_form = f->key_form};
-    f->ops->info(f, info);
-    if (info->kind == SEEN_FOREIGN)
-        info->dialect = seen_foreign_of(f)->dialect->facts.name;
-    if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
+    if (!info || !seen_out_ok(&info->size)) return SEEN_INVALID;
+    seen_info own = {.kind = f->plan.kind,
+                     .flags = f->flags,
+                     .hash = f->hash->name,
+                     .hashes = f->plan.hashes,
+                     .lines = f->plan.lines,
+                     .capacity = f->plan.items,
+                     .fpp = f->plan.fpp,
+                     .key_form = f->key_form};
+    f->ops->info(f, &own);
+    if (own.kind == SEEN_FOREIGN)
+        own.dialect = seen_foreign_of(f)->dialect->facts.name;
+    if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
+    return seen_out(&info->size, &own, sizeof own);
 }
 
-void seen_size_of(const seen_filter *f, seen_size *size)
+seen_status seen_size_of(const seen_filter *f, seen_size *size)
 {
-    *size = (seen_size){.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
-                        .capacity = f->plan.items,
-                        .bytes = f->plan.bytes,
-                        .layers = 1};
-    if (f->ops->size) f->ops->size(f, size);
+    if (!size || !seen_out_ok(&size->size)) return SEEN_INVALID;
+    seen_size own = {.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
+                     .capacity = f->plan.items,
+                     .bytes = f->plan.bytes,
+                     .layers = 1};
+    if (f->ops->size) f->ops->size(f, &own);
     if (f->plan.kind == SEEN_FOREIGN)
-        size->dialect = seen_foreign_of(f)->dialect->facts.name;
-    if (f->allowed) size->bytes += seen_allowlist_bytes(f->allowed);
+        own.dialect = seen_foreign_of(f)->dialect->facts.name;
+    if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
+    return seen_out(&size->size, &own, sizeof own);
 }

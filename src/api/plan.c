@@ -3,10 +3,12 @@
 #include "seen.h"
 
 #include "api/plan.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
 
+#include <math.h>
 #include <string.h>
 
 static seen_kind kind_for(const seen_spec *spec)
@@ -106,15 +108,23 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
 seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan,
                           seen_error *error)
 {
+    seen_plan found;
     seen_error_begin(error);
-    return seen_error_end(error, plan ? seen_plan_check(spec, plan, error)
-                                      : seen_fail_null(error, "plan"));
+    if (!plan) return seen_error_end(error, seen_fail_null(error, "plan"));
+    if (!seen_out_ok(&plan->size))
+        return seen_error_end(error, seen_fail_size(error, "plan", plan->size));
+    seen_status status = seen_plan_check(spec, &found, error);
+    if (status == SEEN_OK) status = seen_out(&plan->size, &found, sizeof found);
+    return seen_error_end(error, status);
 }
 
 double seen_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    const struct seen_filter_ops *ops = seen_kinds_find(plan->kind);
-    return ops ? ops->plan_fpp(plan, items) : 1;
+    seen_plan own = {0};
+    if (!seen_out_ok(&plan->size)) return NAN;
+    memcpy(&own, plan, seen_min_size(plan->size, sizeof own));
+    const struct seen_filter_ops *ops = seen_kinds_find(own.kind);
+    return ops ? ops->plan_fpp(&own, items) : 1;
 }
 
 seen_kind seen_kind_at(size_t index)

@@ -36,6 +36,11 @@ seen_fail(seen_error *e, seen_status status, const char *field,
 #define seen_fail_null(e, field)                                               \
     seen_fail(e, SEEN_INVALID, field, field ": expected a pointer, got NULL")
 
+/* The `size` of a struct that the call shall fill: see base/out.h. */
+#define seen_fail_size(e, field, size)                                         \
+    seen_fail(e, SEEN_INVALID, field, field ".size %zu: expected its sizeof",  \
+              size)
+
 #define seen_fail_allocator(e)                                                 \
     seen_fail(e, SEEN_INVALID, "allocator",                                    \
               "allocator: expected both alloc and release, or NULL")

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/out.h"
 #include "hash/siphash.h"
 
 #include <inttypes.h>
@@ -57,7 +58,8 @@ static seen_status check(const seen_policy *given, seen_error *e)
     if (seen_universe_for(wanted) > 255)
         return seen_fail(
             e, SEEN_INVALID, "policy",
-            "policy: items x generations / fpp is %g: expected at most 1e12", wanted);
+            "policy: items x generations / fpp is %g: expected at most 1e12",
+            wanted);
     return SEEN_OK;
 }
 
@@ -355,21 +357,21 @@ seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
                                   uint64_t now, seen_exposure_info *info)
 {
     struct seen_generations g;
-    if (!x || !info) return SEEN_INVALID;
+    if (!x || !info || !seen_out_ok(&info->size)) return SEEN_INVALID;
     seen_status status = open_record(x, record, &now, &g);
     if (status != SEEN_OK) return status;
     double right = 1;
-    *info = (seen_exposure_info){.bytes = record.len, .generations = g.count};
+    seen_exposure_info own = {.bytes = record.len, .generations = g.count};
     for (uint32_t i = 0; i < g.count; i++) {
         const struct seen_generation *a = &g.at[i];
-        info->generation[i] = (seen_generation_info){.items = a->n,
-                                                     .first = a->first,
-                                                     .newest = a->newest,
-                                                     .bytes = a->run_len};
-        info->items += a->n;
+        own.generation[i] = (seen_generation_info){.items = a->n,
+                                                   .first = a->first,
+                                                   .newest = a->newest,
+                                                   .bytes = a->run_len};
+        own.items += a->n;
         right *= 1 - (double)a->n / (double)seen_universe_of(a->universe);
     }
-    info->newest = g.count ? g.at[0].newest : 0;
-    info->fpp_now = 1 - right;
-    return SEEN_OK;
+    own.newest = g.count ? g.at[0].newest : 0;
+    own.fpp_now = 1 - right;
+    return seen_out(&info->size, &own, sizeof own);
 }

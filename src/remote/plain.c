@@ -153,7 +153,7 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
 static seen_status plan(struct plain *p, const seen_spec *spec,
                         seen_error *error)
 {
-    seen_plan blocked;
+    seen_plan blocked = {.size = sizeof blocked};
     seen_spec wish = {.kind = SEEN_BLOCKED,
                       .items = spec->items,
                       .fpp = spec->fpp > 0.02 ? 0.02 : spec->fpp,

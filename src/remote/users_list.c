@@ -44,6 +44,7 @@
 #include "remote/users_server.h"
 
 #include "base/error.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "redis/decimal.h"
 
@@ -505,25 +506,26 @@ static seen_status inspect(const struct list *m, const struct redisReply *reply,
                            seen_exposure_info *info)
 {
     seen_filter *f = NULL;
-    seen_info of;
-    *info = (seen_exposure_info){0};
+    seen_info of = {.size = sizeof of};
+    seen_exposure_info own = {0};
+    if (!seen_out_ok(&info->size)) return SEEN_INVALID;
     seen_status status = read_filters(m, reply, &f);
     if (status != SEEN_OK) return status;
     seen_info_of(f, &of);
     seen_free(f);
-    info->items = of.items;
-    info->fpp_now = of.fpp_now;
+    own.items = of.items;
+    own.fpp_now = of.fpp_now;
     size_t n = 0;
     seen_key element = {0};
     (void)seen_reply_array(reply, &n); /* of strings: it has been imported */
-    info->generations = (uint32_t)n;
+    own.generations = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         (void)seen_reply_string(seen_reply_at(reply, i), &element);
-        info->generation[i].items = strtoull(element.data, NULL, 10);
-        info->generation[i].bytes = element.len;
-        info->bytes += element.len;
+        own.generation[i].items = strtoull(element.data, NULL, 10);
+        own.generation[i].bytes = element.len;
+        own.bytes += element.len;
     }
-    return SEEN_OK;
+    return seen_out(&info->size, &own, sizeof own);
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
@@ -616,7 +618,7 @@ static const struct seen_users_ops ops = {
 static seen_status read_url(struct list *m, seen_error *error)
 {
     struct seen_url *url = &m->server.pool.url;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_status status =
         seen_url_number(url, "n", UINT32_MAX, ITEMS, &m->spec.items, error);
     if (status == SEEN_OK)

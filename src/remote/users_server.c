@@ -142,7 +142,7 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
     if (status == SEEN_OK && n)
         (void)seen_orders_run(m, o, n); /* each has a status */
     for (size_t i = 0; i < n && status == SEEN_OK && !k->stopped; i++) {
-        seen_users_entry e = {.user = user[i]};
+        seen_users_entry e = {.user = user[i], .info.size = sizeof e.info};
         status = o[i].k.status;
         if (status != SEEN_OK) break;
         if (e.user.len == 0) continue;

@@ -792,7 +792,8 @@ struct walk {
 /* A damaged record is NULL. */
 static void show(struct walk *k, seen_key user, seen_record record)
 {
-    seen_users_entry e = {.user = user, .record = record};
+    seen_users_entry e = {
+        .user = user, .record = record, .info.size = sizeof e.info};
     e.status = record.data
                    ? seen_exposure_info_of(k->w->x, record, k->now, &e.info)
                    : SEEN_CORRUPT;

@@ -326,7 +326,7 @@ static seen_status lock_dir(const char *dir, int *fd, seen_error *error)
 static seen_status not_a_store(const char *path, const struct seen_stat *st,
                                seen_error *error)
 {
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     if (st->regular && seen_file_look(path, &facts, NULL) == SEEN_OK)
         return seen_fail(error, SEEN_INVALID, NULL,
                          "is a filter file (of kind %s), not a store of users",

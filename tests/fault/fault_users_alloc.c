@@ -80,7 +80,7 @@ static void ask(seen_users *u)
     size_t n = 0, fresh = 3;
     uint64_t id[] = {1, 2, 3};
     seen_key items[] = {{&id[0], 8}, {&id[1], 8}, {&id[2], 8}};
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_status status;
     around(true);
     went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now, items, 3,

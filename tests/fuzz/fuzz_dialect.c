@@ -55,7 +55,7 @@ static const seen_spec specs[] = {
 
 static const char *choose(uint8_t number)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     size_t n = 0;
     while (seen_dialect_at(n, &facts))
         n++;
@@ -76,7 +76,7 @@ static void make_keys(seen_key keys[ASKED], const uint8_t *data, size_t len)
 static void ask(const seen_filter *f, const seen_key keys[ASKED],
                 bool answers[ASKED])
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     seen_maybe_many(f, keys, ASKED, answers);
@@ -106,7 +106,7 @@ static void must_come_back(const seen_filter *f, const char *dialect,
 
 static bool too_large(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.bytes > 4 * LIMIT;
 }

@@ -210,7 +210,7 @@ static void forget(seen_record r, bool valid)
 
 static void expire(seen_record r, bool valid)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_record result;
     must(seen_exposure_info_of(user.x, r, user.now, &info) == SEEN_OK);
     must(info.fpp_now >= 0 && info.fpp_now <= 1 && info.bytes == r.len);
@@ -245,7 +245,7 @@ static void merge(seen_record a, seen_record b, bool valid)
 static void must_fail(seen_record r, seen_status expected)
 {
     bool answers[ASKED];
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     size_t n;
     seen_record result;
     seen_exposure *x = user.x;

@@ -55,7 +55,7 @@ static void make_hashes(seen_hash h[ASKED], const uint8_t *data, size_t len)
 
 static void question(const seen_filter *f, const seen_hash h[ASKED])
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     bool answers[ASKED];
@@ -110,7 +110,7 @@ static void must_load(const seen_filter *f)
 static void add_and_remove(seen_filter *f, const seen_hash h[ASKED])
 {
     bool before, added[ASKED];
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     const size_t kept = info.kind == SEEN_WINDOW ? ASKED - 1 : 0;
     for (size_t i = 0; i < ASKED; i++)
@@ -133,7 +133,7 @@ static void change(seen_filter *f, const seen_filter *view,
                    const seen_hash h[ASKED])
 {
     seen_filter *copy = NULL;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     must(seen_copy(&copy, f, NULL) == SEEN_OK && seen_equal(copy, f));
     add_and_remove(copy, h);
     must_load(f);

@@ -377,7 +377,7 @@ static void ask(seen_users *u, seen_key user)
     seen_key items[] = {{&id[0], 8}, {&id[1], 8}, {&id[2], 8}};
     bool answers[3];
     size_t n = 0;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_users_stats stats;
     static uint8_t bytes[1 << 16];
     (void)seen_users_maybe_many(u, user, 1000, items, 3, answers);

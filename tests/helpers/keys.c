@@ -108,7 +108,7 @@ static const char *checked(seen_status status, const seen_error *e)
 
 const char *test_wrong_spec(const seen_spec *spec)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_error e;
     memset(&e, 0x5a, sizeof e);
     seen_status status = seen_plan_for(spec, &plan, &e);
@@ -134,7 +134,7 @@ bool test_kind_can(seen_kind kind, uint32_t flags)
                       .last = test_last(kind, 10),
                       .flags = flags,
                       .secret = test_secret};
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     return seen_plan_for(&spec, &plan, NULL) == SEEN_OK;
 }
 

@@ -312,7 +312,7 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
 
 static bool aged_out(struct users_model *m, seen_record r)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_info_of(m->x[m->policy], r, m->now, &info),
                      SEEN_OK);
     return info.generations == 0;

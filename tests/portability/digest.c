@@ -82,7 +82,7 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
         for (int i = 0; i < batch; i++)
             sum = checksum(sum, answers[i]);
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     sum = checksum(sum, info.bits_set);
     sum = checksum(sum, info.items);
@@ -122,7 +122,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
         must(seen_advance(f, i / 1000 % 7 * i / 300));
         for (uint64_t j = 0; j < 20011; j++)
             sum = checksum(sum, seen_maybe_u64(f, j));
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         sum = checksum(sum, info.bits_set);
         sum = checksum(sum, info.items);

@@ -37,7 +37,7 @@ static void check_all(const seen_filter *f, const seen_bitmap *b,
     for (uint64_t id = 0; id < IDS; id++)
         wrong += seen_maybe_hashed(f, hash_of(id, r)) != seen_bitmap_has(b, id);
     assert_int_equal(wrong, 0);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_int_equal(info.bits, IDS);
     assert_int_equal(info.bits_set, seen_bitmap_count(b));

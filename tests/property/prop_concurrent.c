@@ -218,7 +218,7 @@ static void *read_all(void *arg)
         for (int i = 0; i < 2000; i++)
             j->complaints +=
                 !seen_maybe_u64(j->f, test_key(test_below(&r, BASE)));
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(j->f, &info);
         j->complaints += info.bits_set < set; /* bits never go away */
         set = info.bits_set;

@@ -236,7 +236,7 @@ static void one_set(struct test_rng *r, uint64_t universe, int rounds)
             model_set_add(&m, key);
         }
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_int_equal(info.items, model_set_count(&m));
     for (uint64_t i = 0; i < universe; i++)

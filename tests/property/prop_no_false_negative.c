@@ -386,7 +386,7 @@ static void nor_by_a_filter_of_another_system(void **state)
     (void)state;
     struct test_rng r = test_rng(53);
     const uint64_t share = 50000 * test_scale();
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     size_t dialects = 0;
     operations = unions = 0;
     for (size_t i = 0; seen_dialect_at(i, &facts); i++) {
@@ -410,7 +410,7 @@ static void small_filters_deny_nothing_either(void **state)
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
         for (uint64_t n = 1; n <= 200; n++)
             one_filter(&r, kind, n);
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     for (size_t i = 0; seen_dialect_at(i, &facts); i++)
         for (uint64_t n = 1; facts.can & SEEN_CAN_ADD && n <= 200; n++)
             one_dialect(&r, &facts, n);

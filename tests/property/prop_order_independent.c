@@ -76,7 +76,7 @@ static void check_order(struct test_rng *r, seen_kind kind)
     shuffle(r, n);
     add_shuffled(any, r, 0, n);
     assert_true(seen_equal(expected, any));
-    seen_info a, b;
+    seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
     seen_info_of(expected, &a);
     seen_info_of(any, &b);
     assert_int_equal(a.bits_set, b.bits_set);
@@ -124,7 +124,7 @@ static void adding_again_changes_nothing(void **state)
             assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
             add_shuffled(f, &r, 0, n);
             assert_true(seen_equal(f, before));
-            seen_info a, b;
+            seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
             seen_info_of(f, &a);
             seen_info_of(before, &b);
             assert_int_equal(a.items, b.items);
@@ -154,7 +154,7 @@ static void answers_only_ever_turn_to_maybe(void **state)
                 assert_true(now || !maybe[j]);
                 maybe[j] = now;
             }
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(f, &info);
             assert_true(info.bits_set >= set_before);
             set_before = info.bits_set;

@@ -253,7 +253,7 @@ static seen_filter *random_filter(struct test_rng *r)
     for (size_t i = 0; i < 16; i++)
         key[i] = (uint8_t)test_next(r);
     seen_spec spec = random_spec(r, kind, key);
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     uint64_t most = plan.items / (spec.items ? 1 : 4);
     size_t n = (size_t)test_below(r, most + 1);
@@ -324,7 +324,7 @@ static void check_damaged_filter(struct bytes d, const seen_filter *original)
         assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_NEWER);
     }
     if (seen_view(&f, d.at, d.len, NULL, NULL) != SEEN_OK) return;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     for (uint64_t i = 0; i < 20; i++) {
         seen_hash h = {test_mix(i), test_mix(i + 100)};

@@ -604,7 +604,7 @@ static void on_every_kind(check *one)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++) {
             seen_spec spec = spec_of(kind, flags);
-            seen_plan plan;
+            seen_plan plan = {.size = sizeof plan};
             if (flags && kind == SEEN_BITMAP) continue;
             if (seen_plan_for(&spec, &plan, NULL) != SEEN_OK) continue;
             seen_filter *f = half_full(&spec);
@@ -781,7 +781,7 @@ static void check_whole(const seen_filter *original, const seen_spec *spec)
 {
     seen_allowlist *list = sevenths();
     seen_filter *f = copy_of(original), *g = copy_of(original);
-    seen_info bare, with;
+    seen_info bare = {.size = sizeof bare}, with = {.size = sizeof with};
     seen_info_of(f, &bare);
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
     seen_info_of(f, &with);
@@ -868,7 +868,7 @@ static void a_saturated_filter_still_obeys(void **state)
         seen_filter *f = test_filter((seen_spec){
             .kind = kinds[i], .bits = 1024, .hashes = 4, .items = 100});
         test_add_members(f, 0, 20000);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         assert_int_equal(info.bits_set, info.bits);
         assert_answers(f, always);

@@ -22,7 +22,7 @@ static seen_filter *new_bitmap(uint64_t bound)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -439,7 +439,7 @@ static void the_limit_ends_growth(void **state)
 {
     (void)state;
     seen_spec spec = {.kind = SEEN_BITMAP, .bits = 10000};
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     spec.limit = plan.bytes, spec.bits = 100;
     seen_filter *f = test_filter(spec);
@@ -486,7 +486,7 @@ static void plans_from_outside_are_checked(void **state)
 {
     (void)state;
     const struct seen_filter_ops *ops = seen_kinds_find(SEEN_BITMAP);
-    seen_plan good;
+    seen_plan good = {.size = sizeof good};
     const seen_spec spec = {.kind = SEEN_BITMAP, .bits = 777};
     assert_int_equal(seen_plan_for(&spec, &good, NULL), SEEN_OK);
     const seen_plan read = {.kind = SEEN_BITMAP,

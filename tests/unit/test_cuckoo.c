@@ -13,7 +13,7 @@ static seen_filter *new_cuckoo(uint64_t n, double fpp)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -164,14 +164,14 @@ static void the_rate_is_what_the_load_predicts(void **state)
 static void thirteen_bits_make_a_thousandth(void **state)
 {
     (void)state;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_CUCKOO, .items = 1000000, .fpp = 0.001};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_int_equal(plan.width, 13);
     assert_true((double)plan.bits / 1e6 <= 13.9);
     /* And back from the bits. */
     spec = (seen_spec){.kind = SEEN_CUCKOO, .bits = plan.bits, .fpp = 0.001};
-    seen_plan back;
+    seen_plan back = {.size = sizeof back};
     assert_int_equal(seen_plan_for(&spec, &back, NULL), SEEN_OK);
     assert_between((double)back.items, 0.99e6, 1.01e6);
 }

@@ -157,7 +157,7 @@ static void check_answers(struct test_vector *v)
     seen_filter *f = imported(v);
     must_answer(f, v);
     must_export(f, v);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_string_equal(info.dialect, v->dialect);
     assert_int_equal(info.kind, SEEN_FOREIGN);
@@ -177,7 +177,7 @@ static void filters_of_others_answer_as_recorded(void **state)
 
 static void check_view(struct test_vector *v)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_filter *f = NULL, *copy = NULL;
     assert_true(seen_dialect_named(v->dialect, &facts));
     seen_status s =
@@ -299,8 +299,8 @@ static void must_survive(const seen_filter *f)
 /* What is told without looking at the bits, too. */
 static void must_tell(const seen_filter *f, const char *dialect)
 {
-    seen_info info;
-    seen_size size;
+    seen_info info = {.size = sizeof info};
+    seen_size size = {.size = sizeof size};
     seen_info_of(f, &info);
     seen_size_of(f, &size);
     assert_string_equal(size.dialect, dialect);
@@ -321,7 +321,7 @@ static void check_whole(struct test_vector *v)
     assert_int_equal(seen_copy(&half, f, NULL), SEEN_OK);
     seen_clear(half);
     must_survive(half);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(half, &info);
     assert_int_equal(info.items, 0);
     assert_int_equal(info.bits_set, 0);
@@ -425,7 +425,7 @@ static void check_saved(struct test_vector *v)
     assert_int_equal(seen_view(&view, bytes, len, NULL, NULL), SEEN_OK);
     must_answer(view, v);
     assert_int_equal(seen_add_str(view, "new"), SEEN_UNSUPPORTED);
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     assert_int_equal(seen_look(bytes, len, &facts, NULL), SEEN_OK);
     assert_int_equal(facts.plan.kind, SEEN_FOREIGN);
     seen_free(view);
@@ -490,7 +490,7 @@ static void try_bytes(struct test_vector *v, const uint8_t *bytes, size_t len)
         assert_non_null(test_wrong_bytes(v->dialect, &v->spec, bytes, len));
         return;
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     for (size_t i = 0; i < 20; i++)
         seen_maybe(f, v->strangers.keys[i].data, v->strangers.keys[i].len);
@@ -617,7 +617,8 @@ static void nonsense_in_a_spec_is_an_error(void **state)
 static void every_row_of_the_table_is_complete(void **state)
 {
     (void)state;
-    seen_dialect_facts facts, again;
+    seen_dialect_facts facts = {.size = sizeof facts},
+                       again = {.size = sizeof again};
     seen_filter *f = NULL;
     size_t n = 0;
     for (; seen_dialect_at(n, &facts); n++) {
@@ -704,7 +705,7 @@ static seen_plan planned(const char *dialect, uint64_t items, double fpp,
                       .items = items,
                       .fpp = fpp,
                       .bits_per_key = per_key};
-    seen_plan plan = {0};
+    seen_plan plan = {.size = sizeof plan};
     if (seen_plan_for(&spec, &plan, NULL) != SEEN_OK)
         fail_msg("%s: %s", dialect, test_wrong_spec(&spec));
     return plan;
@@ -845,7 +846,7 @@ static void gobloom_of_no_hashes_lets_all_through(void **state)
     assert_int_equal(seen_new(&f, &spec, NULL), SEEN_OK);
     assert_true(seen_maybe_str(f, "key"));
     assert_int_equal(seen_add_str(f, "key"), SEEN_OK);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_int_equal(info.bits_set, 0);
     assert_true(info.fpp_now == 1);
@@ -913,7 +914,7 @@ static void an_exposure_list_keeps_five_filters(void **state)
     assert_int_equal(seen_new(&f, &spec, NULL), SEEN_OK);
     for (unsigned round = 0; round < 8; round++) {
         add_numbers(f, 100 * round, 100 * round + 100);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         assert_int_equal(info.links, round < 5 ? round + 1 : 5);
     }
@@ -985,11 +986,11 @@ static void lines_have_the_rate_they_are_planned_for(void **state)
                           .items = n,
                           .fpp = cases[i].fpp,
                           .bits_per_key = cases[i].bits_per_key};
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         seen_filter *f = test_filter(spec);
         test_add_members(f, 0, n);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         double planned = seen_plan_fpp(&plan, n);
         double flat = seen_fpp_bloom((double)n, (double)plan.bits, plan.hashes);
@@ -1038,7 +1039,7 @@ static void redisbloom_grows_as_far_as_its_limit(void **state)
         assert_int_equal(seen_visit(f, "one more", 8, &before), SEEN_FULL);
         assert_int_equal(before, was);
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_true(info.links > 3 && info.bytes <= 40000);
     for (uint64_t i = 0; i + 1 < n; i++)
@@ -1359,7 +1360,7 @@ static void valkey_chains_without_expansion_are_full(void **state)
 
 static void check_sniffed(struct test_vector *v)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     const char *names[4];
     size_t n = seen_sniff(v->bytes, v->len, names, 4);
     assert_true(seen_dialect_named(v->dialect, &facts));

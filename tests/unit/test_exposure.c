@@ -227,7 +227,7 @@ static uint64_t hash_of(uint64_t *id)
 
 static void assert_same(struct user *u, uint64_t now)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_validate(record_of(u)), SEEN_OK);
     assert_int_equal(seen_exposure_info_of(u->x, record_of(u), now, &info),
                      SEEN_OK);
@@ -568,7 +568,7 @@ static void rates_are_what_the_record_predicts(void **state)
         static struct user u;
         open_user(&u, (seen_policy){0});
         fill_user(&u, 0, items, 1000);
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         seen_exposure_info_of(u.x, record_of(&u), 10000, &info);
         assert_int_equal(info.generations, items / 1000);
         assert_true(info.fpp_now <= 0.001);
@@ -733,7 +733,7 @@ static void generations_of_one_time_meet_again(void **state)
                      SEEN_OK);
     keep(&u, result);
     keep(&u, merged(&u, &u, &u));
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_info_of(u.x, record_of(&u), 5, &info),
                      SEEN_OK);
     assert_int_equal(info.items, 100);
@@ -811,7 +811,7 @@ static void hostile_records_do_no_harm(void **state)
             u.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
             struct test_batch b = test_batch_new(0, 40);
             seen_record result = {0};
-            seen_exposure_info info;
+            seen_exposure_info info = {.size = sizeof info};
             size_t n;
             seen_status valid = seen_exposure_validate(record_of(&u));
             seen_exposure_maybe_many(u.x, record_of(&u), 5, b.keys, 40,

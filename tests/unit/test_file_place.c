@@ -463,7 +463,7 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
 static void a_pipe_is_refused_not_waited_for(void **state)
 {
     (void)state;
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};

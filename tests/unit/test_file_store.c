@@ -91,7 +91,7 @@ static void what_was_added_is_there_after_closing(void **state)
             s = open_store(SEEN_READ, NULL, &outcome, &error);
             assert_false(outcome.created || outcome.recovered);
             assert_members(seen_file_filter(s), 2000);
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(seen_file_filter(s), &info);
             assert_in_range(info.items, 1950, 2000);
             assert_int_equal(info.key_form, spec.key_form);
@@ -145,7 +145,7 @@ static uint64_t items_of(seen_mode mode)
 {
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_file *s = open_store(mode, NULL, &outcome, &error);
     seen_info_of(seen_file_filter(s), &info);
     assert_int_equal(seen_file_close(s), SEEN_OK);
@@ -316,7 +316,7 @@ static void visits_and_adds_are_replayed_as_what_they_were(void **state)
     struct sim *after = sim_after_power_loss(disk, 9);
     sim_install(after);
     seen_file *r = open_store(SEEN_READ, NULL, &outcome, &error);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(seen_file_filter(r), &info);
     assert_in_range(info.items, 145, 150);
     assert_true(seen_equal(seen_file_filter(r), seen_file_filter(w)));
@@ -554,7 +554,7 @@ static void a_file_that_changed_is_not_replaced(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_facts was;
+        seen_facts was = {.size = sizeof was};
         seen_filter *copy;
         seen_file *s = open_store(SEEN_DURABLE, &specs[i], &outcome, &error);
         seen_file_close(s);

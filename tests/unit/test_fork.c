@@ -141,7 +141,7 @@ static void try_to_ask(seen_users *u)
     seen_key item = text("item");
     bool answer;
     size_t n;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_users_stats stats;
     MUST(seen_users_maybe_many(u, text("a"), 1000, &item, 1, &answer) ==
          SEEN_INVALID);

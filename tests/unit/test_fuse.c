@@ -29,7 +29,7 @@ static seen_filter *build(uint64_t n, double fpp, uint32_t places)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -103,7 +103,7 @@ static void the_rate_is_two_to_the_minus_bits(void **state)
 static void a_million_keys_cost_what_the_documents_say(void **state)
 {
     (void)state;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_FUSE, .items = 1000000, .fpp = 0.001};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_int_equal(plan.width, 10);

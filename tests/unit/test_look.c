@@ -25,8 +25,8 @@ static void look_tells_kind_parameters_and_items(void **state)
     (void)state;
     uint8_t bytes[4096];
     size_t len = save(0, 0, bytes, sizeof bytes);
-    seen_facts facts;
-    seen_plan plan;
+    seen_facts facts = {.size = sizeof facts};
+    seen_plan plan = {.size = sizeof plan};
     seen_plan_for(&(seen_spec){.items = 100, .fpp = 0.01}, &plan, NULL);
     assert_int_equal(seen_look(bytes, len, &facts, NULL), SEEN_OK);
     assert_int_equal(facts.plan.kind, SEEN_BLOCKED);
@@ -43,7 +43,7 @@ static void look_needs_no_secret(void **state)
 {
     (void)state;
     uint8_t bytes[4096];
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     seen_filter *f;
     size_t len = save(SEEN_KEYED, SEEN_SECRET_APART, bytes, sizeof bytes);
     assert_int_equal(seen_load(&f, bytes, len, NULL, NULL, NULL),
@@ -60,7 +60,7 @@ static void look_refuses_what_is_no_filter(void **state)
 {
     (void)state;
     uint8_t bytes[4096];
-    seen_facts facts = {.items = 7};
+    seen_facts facts = {.size = sizeof facts, .items = 7};
     size_t len = save(0, 0, bytes, sizeof bytes);
     assert_int_equal(seen_look(bytes, len - 1, &facts, NULL), SEEN_CORRUPT);
     assert_int_equal(seen_look(bytes, 0, &facts, NULL), SEEN_CORRUPT);

@@ -184,7 +184,7 @@ static void each_kind(void (*check)(const seen_filter *f, struct bytes saved))
 static void assert_same_answers(const seen_filter *a, const seen_filter *b)
 {
     const uint64_t firsts[] = {0, TEST_STRANGERS};
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(a, &info);
     for (size_t i = 0; i < 2; i++) {
         struct test_batch keys = test_batch_for(info.kind, firsts[i], ASKED);
@@ -247,7 +247,7 @@ static void check_kept(const seen_filter *f, struct bytes saved)
     struct test_rng r = test_rng(500 + saved.len);
     check_pieces(f, saved, &r, saved.len);
     check_pieces(viewed, saved, &r, saved.len / 20 + 10);
-    seen_info a, b;
+    seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
     seen_info_of(f, &a);
     seen_info_of(loaded, &b);
     assert_same_info(&a, &b);
@@ -349,7 +349,7 @@ static void concurrent_filters_save_an_estimate_of_their_items(void **state)
         seen_filter *f = test_filled(spec, 0, 1000);
         struct bytes saved = save(f);
         seen_filter *loaded = load(saved);
-        seen_info a, b;
+        seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
         seen_info_of(f, &a);
         seen_info_of(loaded, &b);
         assert_true(a.items > 900);
@@ -611,7 +611,7 @@ static void a_later_version_is_told_apart_from_damage(void **state)
 /* Every call there is; what it says hardly matters, coming back does. */
 static void use(seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     seen_hash h[8];
     bool answers[8];
@@ -958,7 +958,7 @@ static void a_list_needs_a_policy(void **state)
 
 static seen_key_form form_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.key_form;
 }
@@ -976,7 +976,7 @@ static void check_form(const seen_filter *f, struct bytes saved)
                          fits || form == 0 ? SEEN_OK : SEEN_CORRUPT);
         if (fits) {
             seen_filter *loaded = load(b), *copy, *view;
-            seen_facts facts;
+            seen_facts facts = {.size = sizeof facts};
             assert_int_equal(seen_copy(&copy, loaded, NULL), SEEN_OK);
             assert_int_equal(seen_view(&view, b.at, b.len, NULL, NULL),
                              SEEN_OK);
@@ -1317,7 +1317,7 @@ static void a_rate_is_a_number(void **state)
             fix_header(b.at);
             for (int borrowed = 0; borrowed < 2; borrowed++) {
                 seen_filter *g = NULL;
-                seen_info info;
+                seen_info info = {.size = sizeof info};
                 seen_status status =
                     borrowed ? seen_view(&g, b.at, b.len, NULL, NULL)
                              : seen_load(&g, b.at, b.len, NULL, NULL, NULL);
@@ -1351,7 +1351,7 @@ static void a_view_of_nothing_but_ones_has_a_rate(void **state)
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
         if (spec.kind == SEEN_BLOOM) assert_int_equal(status, SEEN_OK);
         if (status == SEEN_OK) {
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(v, &info);
             assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
         }

@@ -9,7 +9,7 @@
 
 static seen_plan planned(seen_spec spec)
 {
-    seen_plan plan = {0};
+    seen_plan plan = {.size = sizeof plan};
     const char *problem = test_wrong_spec(&spec);
     if (problem) fail_msg("%s", problem);
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
@@ -19,8 +19,9 @@ static seen_plan planned(seen_spec spec)
 /* Refused, for a reason that names `field`, and *plan is as it was. */
 static void refused(seen_spec spec, seen_status expected, const char *field)
 {
-    seen_plan plan, before;
+    seen_plan plan = {.size = sizeof plan}, before = {.size = sizeof before};
     memset(&plan, 0x3c, sizeof plan);
+    plan.size = sizeof plan;
     memcpy(&before, &plan, sizeof plan);
     seen_status status = seen_plan_for(&spec, &plan, NULL);
     if (status != expected)
@@ -160,7 +161,7 @@ static void a_plan_is_what_a_filter_becomes(void **state)
                           .last = test_last(kind, 5000)};
         seen_plan p = planned(spec);
         seen_filter *f = test_filter(spec);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         assert_int_equal(info.kind, p.kind);
         assert_int_equal(info.bits, p.bits);
@@ -300,7 +301,7 @@ static void kinds_are_enumerated_and_named(void **state)
 static void a_plan_of_no_known_kind_has_rate_one(void **state)
 {
     (void)state;
-    seen_plan p = {.kind = (seen_kind)99};
+    seen_plan p = {.size = sizeof p, .kind = (seen_kind)99};
     assert_true(seen_plan_fpp(&p, 1) == 1);
 }
 
@@ -489,7 +490,7 @@ static void half_an_allocator_is_refused(void **state)
 static void no_spec_is_no_crash(void **state)
 {
     (void)state;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_filter *f;
     const seen_spec good = {.items = 1000, .fpp = 0.01};
     assert_int_equal(seen_plan_for(NULL, &plan, NULL), SEEN_INVALID);
@@ -523,7 +524,7 @@ static void random_specs_give_a_plan_or_a_reason(void **state)
         }
         if (test_below(&r, 8) == 0)
             spec.limit = test_next(&r) >> test_below(&r, 64);
-        seen_plan p;
+        seen_plan p = {.size = sizeof p};
         if (seen_plan_for(&spec, &p, NULL) != SEEN_OK) {
             assert_non_null(test_wrong_spec(&spec));
             continue;
@@ -561,7 +562,7 @@ static void plans_keep_the_promise_in_every_corner(void **state)
                                   .items = items[n],
                                   .fpp = rates[r],
                                   .hashes = hashes[k / 2]};
-                seen_plan plan;
+                seen_plan plan = {.size = sizeof plan};
                 if (seen_plan_for(&spec, &plan, NULL) != SEEN_OK) continue;
                 assert_true(plan.bits > 0);
                 assert_true(plan.fpp <= rates[r] * (1 + 1e-6));
@@ -571,7 +572,7 @@ static void plans_keep_the_promise_in_every_corner(void **state)
                                   .bits = plan.bits,
                                   .fpp = rates[r],
                                   .hashes = plan.hashes};
-                seen_plan again;
+                seen_plan again = {.size = sizeof again};
                 if (rates[r] > 0.5 ||
                     seen_plan_for(&back, &again, NULL) != SEEN_OK)
                     continue;
@@ -592,7 +593,7 @@ static void a_larger_rate_never_takes_a_larger_filter(void **state)
             uint64_t before = 0;
             seen_spec spec = {.kind = seen_kind_at(k), .items = items[i]};
             for (double e = 0.301; e < 12; e += (e > 3 && e < 4) ? .003 : .02) {
-                seen_plan plan;
+                seen_plan plan = {.size = sizeof plan};
                 spec.fpp = pow(10, -e);
                 if (seen_plan_for(&spec, &plan, NULL) != SEEN_OK) continue;
                 tried++;

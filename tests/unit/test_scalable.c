@@ -20,7 +20,7 @@ static seen_spec spec_of(uint64_t first, double fpp)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -61,7 +61,7 @@ static void the_promise_holds_at_every_size(void **state)
     const uint64_t first = 20000;
     for (size_t r = 0; r < 3; r++) {
         seen_spec spec = spec_of(first, rates[r]);
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         seen_filter *f = test_filter(spec);
         uint64_t n = 0;
@@ -85,7 +85,7 @@ static void the_promise_holds_for_every_plan(void **state)
     for (double fpp = 0.9; fpp > 1e-18; fpp /= 7)
         for (uint64_t first = 1; first < (uint64_t)1 << 36; first *= 97) {
             seen_spec spec = spec_of(first, fpp);
-            seen_plan plan;
+            seen_plan plan = {.size = sizeof plan};
             assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
             double last = 0;
             for (uint64_t n = 1; n < (uint64_t)1 << 38; n = n * 5 + 1) {
@@ -117,7 +117,7 @@ static void the_promise_holds_when_every_layer_is_full(void **state)
 
 static double presized(uint64_t n, double fpp)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.items = n, .fpp = fpp};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     return (double)plan.bits;
@@ -163,7 +163,7 @@ static void a_layer_opens_when_the_one_before_is_full(void **state)
         uint64_t items = info_of(f).items, bits = info_of(f).bits;
         assert_true(items + 2 >= sizes[i]);
         assert_int_equal(info_of(f).lines - i, info_of(f).hashes / 8);
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         seen_size_of(f, &size);
         assert_int_equal(size.layers, i + 1);
         assert_int_equal(size.capacity, sizes[i]);
@@ -503,7 +503,8 @@ static seen_filter *load(const seen_filter *from, const uint8_t *state,
     seen_filter *f = seen_alloc_zeroed(&from->allocator, ops->state_size);
     assert_non_null(f);
     memcpy(f, from, sizeof *f);
-    seen_plan plan = {.kind = from->plan.kind,
+    seen_plan plan = {.size = sizeof plan,
+                      .kind = from->plan.kind,
                       .hashes = from->plan.hashes,
                       .items = from->plan.items,
                       .bits = from->plan.bits,
@@ -625,7 +626,7 @@ static void hostile_plans_are_refused(void **state)
 {
     (void)state;
     const struct seen_filter_ops *ops = seen_kinds_find(SEEN_SCALABLE);
-    seen_plan good;
+    seen_plan good = {.size = sizeof good};
     seen_spec spec = spec_of(100, 0.01);
     assert_int_equal(seen_plan_for(&spec, &good, NULL), SEEN_OK);
     seen_plan p = good;

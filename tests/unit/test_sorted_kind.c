@@ -21,7 +21,7 @@ static seen_filter *build(uint64_t n, seen_spec spec)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -62,7 +62,7 @@ static void ten_bits_are_worth_the_same_at_every_size(void **state)
 {
     (void)state;
     for (uint64_t n = 32; n < 3000000; n = n < 700 ? n + 1 : n * 2) {
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         seen_spec spec = {.kind = SEEN_SORTED, .items = n, .bits = 10 * n};
         assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         assert_true(plan.bits <= 10 * n);
@@ -72,7 +72,7 @@ static void ten_bits_are_worth_the_same_at_every_size(void **state)
                                  : 0.00413);
     }
     /* The essay's example. */
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_SORTED, .items = 35, .bits = 44 * 8};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_close(plan.fpp, 35.0 / 9472, 0.003);
@@ -108,7 +108,7 @@ static void the_plan_is_the_mean_of_many_filters(void **state)
         asked = 100,
         n = 12
     };
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_SORTED, .items = n, .fpp = 0.2};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     uint64_t wrong = 0;
@@ -130,7 +130,8 @@ static void plans_go_both_ways(void **state)
     static const double rates[] = {0.9, 0.1, 0.004, 1e-4, 1e-8};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-            seen_plan there, back;
+            seen_plan there = {.size = sizeof there},
+                      back = {.size = sizeof back};
             seen_spec spec = {
                 .kind = SEEN_SORTED, .items = sizes[i], .fpp = rates[r]};
             assert_int_equal(seen_plan_for(&spec, &there, NULL), SEEN_OK);
@@ -175,7 +176,7 @@ static void impossible_wishes_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         seen_spec spec = rows[i].spec;
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         spec.kind = SEEN_SORTED;
         assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_INVALID);
         const char *problem = test_wrong_spec(&spec);
@@ -184,7 +185,7 @@ static void impossible_wishes_are_refused(void **state)
     }
     seen_spec spec = {
         .kind = SEEN_SORTED, .items = 10, .fpp = 0.1, .flags = SEEN_CONCURRENT};
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_UNSUPPORTED);
 }
 

@@ -277,7 +277,7 @@ static void agree_about_the_old(seen_users *u, struct reference *f, size_t user,
 {
     uint8_t bytes[8192];
     size_t len;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     if (seen_exposure_info_of(f->x, record_of(f, user), latest, &info) ==
             SEEN_OK &&
         info.generations == 0 &&
@@ -296,7 +296,7 @@ static void assert_same(seen_users *u, struct reference *f, size_t user,
     seen_status status =
         seen_users_record(u, name_of(user), bytes, sizeof bytes, &len);
     if (status == SEEN_ABSENT) {
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         assert_int_equal(
             seen_exposure_info_of(f->x, record_of(f, user), latest, &info),
             SEEN_OK);
@@ -1301,7 +1301,7 @@ static void policies_change_and_secrets_do_not(void **state)
     seen_users_stats_of(u, &stats);
     assert_int_equal(stats.policy.items, 7);
     assert_int_equal(stats.policy.ttl, 5000);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     /* Nothing was lost; the old generation is of another universe. */
     assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info), SEEN_OK);
     assert_int_equal(info.generations, 2);
@@ -1338,7 +1338,7 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_WRITE}};
     for (size_t i = 0; i < 2; i++) {
         seen_users *u = open_store(dir, ways[i]);
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info),
                          SEEN_OK);
         assert_int_equal(info.generations, 3);
@@ -1388,7 +1388,7 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(seen_users_mark_many(u, 1, q, 2), SEEN_INVALID);
     assert_int_equal(q[0].status, SEEN_INVALID);
     assert_int_equal(q[1].status, SEEN_INVALID);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_users_info_of(u, text("good"), 1, &info),
                      SEEN_ABSENT);
     seen_users_close(u);

@@ -20,7 +20,7 @@
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -708,7 +708,7 @@ static void equal_means_the_same_generations(void **state)
 
 static void refused(seen_spec spec, const char *field)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_INVALID);
     const char *problem = test_wrong_spec(&spec);
     assert_non_null(problem);
@@ -771,7 +771,7 @@ static void a_plan_tells_what_a_window_costs(void **state)
 {
     (void)state;
     seen_spec spec = {.last = 10000000, .fpp = 0.01};
-    seen_plan p;
+    seen_plan p = {.size = sizeof p};
     assert_int_equal(seen_plan_for(&spec, &p, NULL), SEEN_OK);
     assert_int_equal(p.kind, SEEN_WINDOW);
     assert_int_equal(p.items, 10000000);
@@ -808,7 +808,7 @@ static void a_plan_tells_what_a_window_costs(void **state)
 static void measure(seen_spec spec, uint64_t n, double tolerance)
 {
     const uint64_t probes = 500000 * (test_scale() < 20 ? test_scale() : 20);
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     seen_filter *f = test_filter(spec);
     uint64_t share = divide_up(n, plan.generations), first = 0;
