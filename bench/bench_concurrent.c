@@ -210,7 +210,7 @@ static void rows(seen_filter *f, const struct load *load, const char *kind)
     struct bench_lines lines = {0};
     size_t lost = 0;
     if (load->hash) {
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         lines = bench_lines_new(info.bits / 8);
         raw.lines = &lines;
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
     size_t items = o.quick ? 10000000 : 100000000;
     seen_spec spec = {.items = items, .fpp = 0.01, .flags = SEEN_CONCURRENT};
     seen_filter *f;
-    if (seen_new(&f, &spec) != SEEN_OK) bench_die("no concurrent filter");
+    if (seen_new(&f, &spec, NULL) != SEEN_OK) bench_die("no concurrent filter");
 
     bench_note("concurrent filter of %zuM keys", items / 1000000);
     struct load hashed = hashed_load(items / 2);

@@ -157,7 +157,7 @@ static seen_spec filter_spec(void)
                        .items = ITEMS,
                        .fpp = FPP / GENERATIONS,
                        .flags = SEEN_KEYED,
-                       .key = secret};
+                       .secret = secret};
 }
 
 static void make_filters(struct user *u, struct ids *shown)
@@ -167,7 +167,7 @@ static void make_filters(struct user *u, struct ids *shown)
     for (size_t i = 0; i < shown->n; i += ITEMS) {
         size_t n = shown->n - i < ITEMS ? shown->n - i : ITEMS;
         seen_filter **f = &u->filter[u->n_filters++];
-        must(seen_new(f, &spec));
+        must(seen_new(f, &spec, NULL));
         must(seen_add_many(*f, seen_keys_of(shown->key + i, n), NULL));
     }
 }
@@ -407,8 +407,8 @@ static void size_rows(void)
         double aim;
     } sizes[] = {{10, 42}, {100, 260}, {1000, 1950}, {5000, 9400}};
     const seen_spec spec = filter_spec();
-    seen_plan plan;
-    must(seen_plan_for(&spec, &plan));
+    seen_plan plan = {.size = sizeof plan};
+    must(seen_plan_for(&spec, &plan, NULL));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const size_t n = sizes[i].items;
         const double filters = ceil((double)n / ITEMS);
@@ -454,7 +454,7 @@ static uint64_t wrong_answers(const struct user *u, uint64_t probes)
 static void rate_rows(uint64_t probes)
 {
     for (uint32_t g = 1; g <= GENERATIONS; g++) {
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         char name[64], note[64];
         make_user(0, (size_t)g * ITEMS, 1);
         must(seen_exposure_info_of(x, record_of(&users[0]), NOW + MOST_ITEMS,
@@ -513,7 +513,7 @@ int main(int argc, char **argv)
     struct bench_options o;
     char **rest = bench_start(argv, "exposure", &o);
     if (*rest) bench_die("%s: expected --json or --quick", *rest);
-    must(seen_exposure_new(&x, NULL, secret, NULL));
+    must(seen_exposure_new(&x, NULL, secret, NULL, NULL));
     merged = room((MOST_ITEMS + MARKED) * sizeof *merged);
     hashes = room(MOST_ASKED * sizeof *hashes);
     answers = room(MOST_ASKED * sizeof *answers);

@@ -40,7 +40,7 @@ static seen_filter *make(seen_kind kind, uint64_t items, double fpp)
 {
     seen_spec spec = {.items = items, .fpp = fpp, .kind = kind};
     seen_filter *f;
-    seen_status status = seen_new(&f, &spec);
+    seen_status status = seen_new(&f, &spec, NULL);
     if (status != SEEN_OK)
         bench_die("filter of %.0f keys: %s", (double)items,
                   seen_strerror(status));
@@ -70,7 +70,7 @@ static seen_filter *make_full(seen_kind kind, uint64_t items, double fpp)
 
 static uint64_t payload(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.bits / 8;
 }
@@ -207,7 +207,7 @@ static void size_rows(double fpp, double bits_target)
 {
     const uint64_t items = 1000000, probes = 10000000;
     seen_filter *f = make_full(SEEN_BLOCKED, items, fpp);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
 
     char name[64];

@@ -84,7 +84,7 @@ static seen_filter *make(seen_kind kind, uint64_t items)
 {
     seen_spec spec = {.items = items, .fpp = FPP, .kind = kind};
     seen_filter *f;
-    seen_status status = seen_new(&f, &spec);
+    seen_status status = seen_new(&f, &spec, NULL);
     if (status != SEEN_OK)
         bench_die("filter of %.0f keys: %s", (double)items,
                   seen_strerror(status));

@@ -66,7 +66,8 @@ static void must(seen_status status, const char *what)
 static seen_filter *make(seen_kind kind, uint64_t items, double fpp)
 {
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = items, .fpp = fpp, .kind = kind}),
+    must(seen_new(&f, &(seen_spec){.items = items, .fpp = fpp, .kind = kind},
+                  NULL),
          seen_kind_name(kind));
     return f;
 }
@@ -83,7 +84,7 @@ static void fill(seen_filter *f, uint64_t from, uint64_t to)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -127,8 +128,9 @@ struct measured {
 static void size_rows(const seen_filter *f, const struct measured *m)
 {
     seen_info info = info_of(f);
-    seen_plan plan;
-    must(seen_plan_for(&(seen_spec){.items = m->items, .fpp = m->fpp}, &plan),
+    seen_plan plan = {.size = sizeof plan};
+    must(seen_plan_for(&(seen_spec){.items = m->items, .fpp = m->fpp}, &plan,
+                       NULL),
          "plan");
     char name[80], note[64];
     snprintf(name, sizeof name, "%s, size", m->name);
@@ -226,7 +228,7 @@ static seen_filter *build(uint64_t items, double fpp, struct bench_series *ns)
                             .kind = SEEN_FUSE,
                             .fpp = fpp,
                         },
-                        seen_keys_of(keys, items)),
+                        seen_keys_of(keys, items), NULL),
              "build");
         bench_round(ns, (bench_seconds() - start) / (double)items * 1e9);
     }

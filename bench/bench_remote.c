@@ -244,15 +244,15 @@ static void fill_gozero(void)
     seen_filter *f;
     char text[24];
     seen_spec spec = {.dialect = "gozero", .bits = 20 * keys};
-    if (seen_new(&f, &spec) != SEEN_OK) bench_die("no memory");
+    if (seen_new(&f, &spec, NULL) != SEEN_OK) bench_die("no memory");
     for (uint64_t key = 0; key < keys; key++) {
         int len = snprintf(text, sizeof text, "item:%015" PRIu64, key);
         if (seen_add(f, text, (size_t)len) != SEEN_OK) bench_die("no memory");
     }
     size_t len = 0;
-    seen_export(f, "gozero", NULL, 0, &len);
+    seen_export(f, "gozero", NULL, 0, &len, NULL);
     void *bytes = malloc(len);
-    if (!bytes || seen_export(f, "gozero", bytes, len, &len) != SEEN_OK)
+    if (!bytes || seen_export(f, "gozero", bytes, len, &len, NULL) != SEEN_OK)
         bench_die("no memory");
     set("ours", bytes, len);
     free(bytes);

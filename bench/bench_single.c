@@ -49,7 +49,7 @@ static void must(seen_status status, const char *what)
 static seen_filter *make(uint64_t items)
 {
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = items, .fpp = 0.01}), "new");
+    must(seen_new(&f, &(seen_spec){.items = items, .fpp = 0.01}, NULL), "new");
     return f;
 }
 

@@ -41,9 +41,10 @@ static void memory_row(const char *name, const struct bench_cost *ours,
 /* The rate of a filter for n lines, summed up while it fills. */
 static double expected_loss(double n, double fpp)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     double sum = 0;
-    if (seen_plan_for(&(seen_spec){.items = (uint64_t)n, .fpp = fpp}, &plan))
+    if (seen_plan_for(&(seen_spec){.items = (uint64_t)n, .fpp = fpp}, &plan,
+                      NULL))
         return 0;
     for (int i = 0; i < 1000; i++)
         sum += seen_plan_fpp(&plan, (uint64_t)(n * (i + 0.5) / 1000));

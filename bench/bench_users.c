@@ -197,7 +197,7 @@ static struct plain open_plain(void)
     lmdb_must(mdb_txn_begin(p.env, NULL, 0, &txn), "begin");
     lmdb_must(mdb_dbi_open(txn, NULL, 0, &p.db), "database");
     lmdb_must(mdb_txn_commit(txn), "commit");
-    must(seen_exposure_new(&p.x, NULL, secret, NULL), "exposure");
+    must(seen_exposure_new(&p.x, NULL, secret, NULL, NULL), "exposure");
     return p;
 }
 

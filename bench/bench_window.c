@@ -87,11 +87,12 @@ static void window_close(void *self)
 static struct contender window_open(uint64_t last, double fpp, uint32_t g)
 {
     seen_filter *f;
-    seen_info info;
-    must(seen_new(&f, &(seen_spec){.kind = SEEN_WINDOW,
-                                   .last = last,
-                                   .fpp = fpp,
-                                   .generations = g}));
+    seen_info info = {.size = sizeof info};
+    must(seen_new(
+        &f,
+        &(seen_spec){
+            .kind = SEEN_WINDOW, .last = last, .fpp = fpp, .generations = g},
+        NULL));
     seen_info_of(f, &info);
     return (struct contender){.self = f,
                               .add = window_add,
@@ -166,10 +167,11 @@ static struct contender naive_open(uint64_t last, double fpp, uint32_t g)
     w->share = (last + g - 1) / g;
     double bits = 0, each = -expm1(log1p(-fpp) / w->filters);
     for (uint32_t f = 0; f < w->filters; f++) {
-        seen_info info;
-        must(seen_new(&w->filter[f], &(seen_spec){.kind = SEEN_BLOCKED,
-                                                  .items = w->share,
-                                                  .fpp = each}));
+        seen_info info = {.size = sizeof info};
+        must(seen_new(
+            &w->filter[f],
+            &(seen_spec){.kind = SEEN_BLOCKED, .items = w->share, .fpp = each},
+            NULL));
         seen_info_of(w->filter[f], &info);
         bits += (double)info.bits;
     }

@@ -38,7 +38,7 @@ static uint64_t again;   /* requests of those who had one before */
 
 static void remember_users(void)
 {
-    if (seen_new(&met, &(seen_spec){.kind = SEEN_SET}) != SEEN_OK)
+    if (seen_new(&met, &(seen_spec){.kind = SEEN_SET}, NULL) != SEEN_OK)
         fail("out of memory");
 }
 

@@ -84,8 +84,8 @@ static void print_text(const struct measured *m, size_t n)
         char a[UNIT_TEXT], b[UNIT_TEXT], c[UNIT_TEXT], d[UNIT_TEXT];
         char e[UNIT_TEXT], f[UNIT_TEXT], g[UNIT_TEXT];
         printf("%-8s ", seen_kind_name(m->kind));
-        if (m->problem) {
-            printf("%s\n", in_options(m->problem, "--bits"));
+        if (m->error.status) {
+            printf("%s\n", in_options(&m->error, "--bits"));
             continue;
         }
         printf("%8s %8.2f %8s %9s %8s %8s %8.2f   %s, %s\n",
@@ -114,8 +114,8 @@ static void print_json(const struct measured *m, size_t n)
     for (size_t i = 0; i < n; i++, m++) {
         json_open(&j, NULL, '{');
         json_text(&j, "kind", seen_kind_name(m->kind));
-        if (m->problem) {
-            json_text(&j, "problem", in_options(m->problem, "--bits"));
+        if (m->error.status) {
+            json_text(&j, "problem", in_options(&m->error, "--bits"));
             json_close(&j, '}');
             continue;
         }
@@ -147,7 +147,7 @@ static void draw_time(struct plot *p, const char *title,
     char text[MOST_KINDS][TEXT], number[UNIT_TEXT];
     size_t count = 0;
     for (size_t i = 0; i < n; i++, m++) {
-        if (m->problem) continue;
+        if (m->error.status) continue;
         double ns = ns_of(m);
         snprintf(text[count], TEXT, "%.1f ns, %s/s", ns,
                  show_short(number, per_second(ns)));
@@ -179,7 +179,7 @@ static void draw_rate(struct plot *p, const struct measured *m, size_t n)
     char text[MOST_KINDS][TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
     size_t count = 0;
     for (size_t i = 0; i < n; i++, m++) {
-        if (m->problem || !m->wrong) continue; /* as good as exact */
+        if (m->error.status || !m->wrong) continue; /* as good as exact */
         snprintf(text[count], TEXT, "%s, promised %s", show_rate(a, m->rate),
                  show_rate(b, m->plan.fpp));
         bars[count] =
@@ -225,7 +225,7 @@ static struct measured measure_kind(seen_kind kind)
     if (kind == SEEN_WINDOW) spec.last = opt.items; /* all that is asked for */
     if (opt.keyed) {
         spec.flags = SEEN_KEYED;
-        spec.key = secret;
+        spec.secret = secret;
     }
     under_way = seen_kind_name(kind);
     return measure(&spec, (size_t)opt.key_bytes, note_progress);
@@ -253,8 +253,8 @@ static int run(char **operands, size_t n)
         if (wanted(seen_kind_at(i)))
             all[kinds++] = measure_kind(seen_kind_at(i));
     end_progress();
-    if (opt.kind != SEEN_ANY && all[0].problem)
-        fail("%s", in_options(all[0].problem, "--bits"));
+    if (opt.kind != SEEN_ANY && all[0].error.status)
+        fail("%s", in_options(&all[0].error, "--bits"));
 
     if (opt.plot) draw(all, kinds);
     if (opt.plot && strcmp(opt.plot, "-") == 0)

@@ -129,7 +129,7 @@ static size_t add_keys(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t done;
-    seen_dialect_facts facts = {0};
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_dialect_named(spec.dialect, &facts);
     bool counts = facts.can & SEEN_CAN_REMOVE; /* every add */
     if (counts) memset(job->answers, false, c->n);
@@ -154,14 +154,14 @@ static void say_rate(const void *of, char *buf, size_t cap)
 static void make_filter(void)
 {
     plan = plan_or_fail(&spec, "--bits");
-    seen_status s = seen_new(&filter, &spec);
+    seen_status s = seen_new(&filter, &spec, NULL);
     if (s == SEEN_NOMEM) {
         char size[UNIT_TEXT];
         fail("not enough memory for a filter of %s",
              show_size(size, (double)plan.bytes));
     }
     if (s == SEEN_OK && spec.kind == SEEN_CUCKOO)
-        s = seen_new(&met, &(seen_spec){.kind = SEEN_SET});
+        s = seen_new(&met, &(seen_spec){.kind = SEEN_SET}, NULL);
     if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
 }
 
@@ -214,11 +214,11 @@ static void cut_bitmap(void)
     size_t len;
     spec.bits = largest + 1;
     if (spec.bits == bound) return;
-    if (seen_new(&copy.to, &spec) != SEEN_OK) fail("out of memory");
+    if (seen_new(&copy.to, &spec, NULL) != SEEN_OK) fail("out of memory");
     seen_save(filter, 0, NULL, 0, &len);
     void *bytes = must_have(malloc(len));
     if (seen_save(filter, 0, bytes, len, &len) != SEEN_OK ||
-        seen_bitmap_load(&all, bytes, len, NULL) != SEEN_OK)
+        seen_bitmap_load(&all, bytes, len, NULL, NULL) != SEEN_OK)
         fail("out of memory");
     free(bytes);
     seen_bitmap_each(all, copy_id, &copy);
@@ -247,7 +247,7 @@ static void make_builder(void)
     seen_spec some = spec;
     some.items = wish.items ? wish.items : 1;
     plan_or_fail(&some, "--bits");
-    seen_status s = seen_builder_new(&builder, &spec);
+    seen_status s = seen_builder_new(&builder, &spec, NULL);
     if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
 }
 
@@ -257,7 +257,7 @@ static void finish_builder(void)
     snprintf(text, sizeof text, "building from %s",
              show_about(keys, (double)tally.lines, "line"));
     more_work(text);
-    seen_status s = seen_builder_finish(builder, &filter);
+    seen_status s = seen_builder_finish(builder, &filter, NULL);
     end_progress();
     if (s != SEEN_OK) fail("filter: %s", seen_strerror(s));
     seen_builder_free(builder);
@@ -334,7 +334,7 @@ static void report_text(const seen_info *info)
 
 static void report(bool to_stdout)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     if (opt.quiet && !opt.json && spec.kind != SEEN_WINDOW && !spec.window_ms)
         return;
     seen_info_of(filter, &info);
@@ -366,8 +366,8 @@ static int run(char **operands, size_t n)
     record_keys(&spec);
     if (opt.json) keep_warnings();
     check_threads(opt.threads);
-    spec.key = new_secret();
-    if (spec.key) spec.flags = SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags = SEEN_KEYED;
 
     open_flow(operands, n, false, opt.quiet);
     settle_items(operands, n);

@@ -42,7 +42,7 @@ static bool to_native(void)
 
 static void convert(const struct target *t, const char *path)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(t->filter, &info);
     if (to_native() && !info.dialect)
         fail("%s: is in our own container already", t->name);
@@ -60,7 +60,7 @@ static void convert(const struct target *t, const char *path)
 static void report_json(const struct target *t, FILE *to)
 {
     struct json j = {.to = to};
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(t->filter, &info);
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);

@@ -60,7 +60,7 @@ static int run(char **operands, size_t n)
 {
     if (n > 0) fail("%s: dialects takes no operands", operands[0]);
     struct json j = {.to = stdout};
-    seen_dialect_facts d;
+    seen_dialect_facts d = {.size = sizeof d};
     if (opt.json) {
         json_open(&j, NULL, '{');
         json_open(&j, "dialects", '[');

@@ -58,7 +58,7 @@ static void report(const char *name, size_t items, size_t had, bool known)
 static seen_status forget(seen_key user, const struct chunk *items, bool *known,
                           size_t *had)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     uint64_t now = users_now();
     *had = 0;
     if (items->n == 0)

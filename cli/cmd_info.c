@@ -41,7 +41,7 @@ static bool opened(const struct target *t)
 
 static seen_info inspect(struct target *t)
 {
-    seen_info info = {0};
+    seen_info info = {.size = sizeof info};
     if (!t->facts.secret_apart || wish.secret_file) read_target(t);
     if (opened(t)) {
         seen_info_of(t->filter, &info);
@@ -175,7 +175,7 @@ static void print_list(const struct target *t)
 /* A filter of another system: whose, and what to know about it. */
 static void print_foreign(const struct target *t, const seen_info *info)
 {
-    seen_dialect_facts facts = {0};
+    seen_dialect_facts facts = {.size = sizeof facts};
     char bits[UNIT_TEXT], keys[UNIT_TEXT], rate[UNIT_TEXT];
     seen_dialect_named(info->dialect, &facts);
     printf("%s\n  dialect   %s: %s\n", t->name, facts.name, facts.system);
@@ -230,7 +230,7 @@ static void json_list(struct json *j, const struct target *t)
 static void json_foreign(struct json *j, const struct target *t,
                          const seen_info *info)
 {
-    seen_dialect_facts facts = {0};
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_dialect_named(info->dialect, &facts);
     json_open(j, NULL, '{');
     json_text(j, "file", t->name);
@@ -327,7 +327,7 @@ static void print_store(struct users *u, struct json *j)
 static void print_one_user(struct users *u, struct json *j)
 {
     seen_key user = user_operand(opt.user);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     find_user(u, user, &info);
     if (opt.json)
         json_user(j, u, opt.user, &info);

@@ -119,7 +119,7 @@ static seen_status merge_bitmaps(seen_filter *into, const struct target *t,
 {
     seen_filter *copy = copy_of(t->filter);
     seen_status status = seen_reserve(copy, bound);
-    if (status == SEEN_OK) status = seen_merge(into, copy, SEEN_UNION);
+    if (status == SEEN_OK) status = seen_merge(into, copy, SEEN_UNION, NULL);
     seen_free(copy);
     return status;
 }
@@ -149,7 +149,8 @@ static seen_filter *merge(struct target *targets, size_t n)
         } else if (t->facts.plan.kind == SEEN_BITMAP) {
             must_merge(&targets[0], t, merge_bitmaps(into, t, bound));
         } else {
-            must_merge(&targets[0], t, seen_merge(into, t->filter, SEEN_UNION));
+            must_merge(&targets[0], t,
+                       seen_merge(into, t->filter, SEEN_UNION, NULL));
         }
         work_done(t->facts.bytes);
         close_target(t);
@@ -218,7 +219,7 @@ static int run(char **operands, size_t n)
         save_over(path, all, apart, was);
     end_progress();
 
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(all, &info);
     if (opt.json)
         report_json(&info, path ? stdout : stderr, n);

@@ -53,7 +53,7 @@ struct row {
     seen_kind kind;
     const char *name;
     seen_plan plan;
-    const char *problem; /* why there is no plan */
+    seen_error error; /* why there is no plan, if there is an error */
 };
 
 /*
@@ -95,6 +95,18 @@ static bool grows(seen_kind kind)
     return kind == SEEN_SET || kind == SEEN_SCALABLE;
 }
 
+/* Some need the number of keys only here: to tell a rate. */
+static void plan_row(struct row *row, const seen_spec *spec, bool needs_keys)
+{
+    seen_error *e = &row->error;
+    row->plan.size = sizeof row->plan;
+    seen_status s = seen_plan_for(spec, &row->plan, e);
+    if (s != SEEN_OK || !needs_keys || spec->items) return;
+    *e = (seen_error){.status = SEEN_INVALID,
+                      .field = "items",
+                      .text = "items: expected, to tell a rate"};
+}
+
 static struct row plan_kind(seen_kind kind)
 {
     struct row row = {.kind = kind, .name = seen_kind_name(kind)};
@@ -110,11 +122,7 @@ static struct row plan_kind(seen_kind kind)
         spec.window_ms = wish.window_ms;
         spec.generations = (uint32_t)wish.generations;
     }
-    if (grows(kind) && !spec.items)
-        row.problem = "needs -n";
-    else
-        row.problem = seen_plan_problem(&spec);
-    if (!row.problem) seen_plan_for(&spec, &row.plan);
+    plan_row(&row, &spec, grows(kind));
     return row;
 }
 
@@ -128,10 +136,7 @@ static struct row plan_dialect(void)
                       .bits = wish.bits,
                       .hashes = (uint32_t)wish.hashes,
                       .bits_per_key = wish.bits_per_key};
-    row.problem = seen_plan_problem(&spec);
-    if (!row.problem && !spec.items)
-        row.problem = "items is needed to tell a rate";
-    if (!row.problem) seen_plan_for(&spec, &row.plan);
+    plan_row(&row, &spec, true);
     return row;
 }
 
@@ -182,8 +187,8 @@ static void print_table(const struct row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         const seen_plan *p = &rows[i].plan;
         printf("%-8s ", rows[i].name);
-        if (rows[i].problem) {
-            printf("%s\n", in_options(rows[i].problem, bits_option()));
+        if (rows[i].error.status) {
+            printf("%s\n", in_options(&rows[i].error, bits_option()));
             continue;
         }
         char keys[UNIT_TEXT], memory[UNIT_TEXT], speed[UNIT_TEXT];
@@ -237,9 +242,8 @@ static void print_json(const struct row *rows, size_t n)
         json_open(&j, NULL, '{');
         json_text(&j, "kind", seen_kind_name(rows[i].kind));
         if (wish.dialect) json_text(&j, "dialect", wish.dialect);
-        if (rows[i].problem) {
-            json_text(&j, "problem",
-                      in_options(rows[i].problem, bits_option()));
+        if (rows[i].error.status) {
+            json_text(&j, "problem", in_options(&rows[i].error, bits_option()));
             json_close(&j, '}');
             continue;
         }
@@ -314,11 +318,11 @@ static void memory_curve(struct curve *c, seen_kind kind)
                                     (double)c->points / (CURVE_POINTS - 1));
         seen_spec spec = {
             .kind = kind, .items = (uint64_t)plotted_items, .fpp = p};
-        seen_plan plan;
+        seen_plan plan = {.size = sizeof plan};
         c->x[c->points] = p;
         if (c->limit)
             c->y[c->points] = -log2(p);
-        else if (seen_plan_for(&spec, &plan) == SEEN_OK)
+        else if (seen_plan_for(&spec, &plan, NULL) == SEEN_OK)
             c->y[c->points] = 8 * (double)plan.bytes / plotted_items;
         else
             c->y[c->points] = NAN;
@@ -334,7 +338,7 @@ static void draw_rates(struct plot *plot, const struct row *rows, size_t n,
     size_t count = 0;
     double least = pow(10, floor(log10(shown->plan.fpp) - 1.5));
     for (size_t i = 0; i < n; i++)
-        if (!rows[i].problem && rows[i].plan.fpp >= least)
+        if (!rows[i].error.status && rows[i].plan.fpp >= least)
             rate_curve(&curves[count++], &rows[i]);
     snprintf(text, sizeof text, "planned: %s keys at %s",
              show_short(items, plotted_items),
@@ -406,7 +410,7 @@ static const struct row *first_planned(const struct row *rows, size_t n,
 {
     const struct row *found = NULL;
     for (size_t i = 0; i < n; i++)
-        if (!rows[i].problem && (!found || rows[i].kind == preferred))
+        if (!rows[i].error.status && (!found || rows[i].kind == preferred))
             found = &rows[i];
     return found;
 }
@@ -447,7 +451,7 @@ static int run(char **operands, size_t n)
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* These take any wish; what the others say about it is the answer. */
     if (!shown || (grows(shown->kind) && wish.kind != shown->kind))
-        fail("%s%s", in_options(rows[0].problem, bits_option()),
+        fail("%s%s", in_options(&rows[0].error, bits_option()),
              wish.items || wish.rate > 0 || wish.bits || wish.dialect
                  ? ""
                  : "; for example: seen plan -n 1e6 -p 1%");

@@ -42,7 +42,7 @@ static void close_file(void *of)
 static void must_forget(void)
 {
     seen_kind kind = target.facts.plan.kind;
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     if (target.on_server) {
         if (is_remote_bitmap(&target)) return;
         fail("%s: cannot remove single keys; redis+bitmap:// can, and seen "

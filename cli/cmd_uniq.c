@@ -143,10 +143,10 @@ static seen_spec make_spec(void)
 
 static void make_filter(struct run *r, seen_spec spec)
 {
-    spec.key = new_secret();
-    if (spec.key) spec.flags = SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags = SEEN_KEYED;
     r->plan = plan_or_fail(&spec, "-M");
-    seen_status status = seen_new(&r->filter, &spec);
+    seen_status status = seen_new(&r->filter, &spec, NULL);
     if (status == SEEN_NOMEM) {
         char size[UNIT_TEXT];
         fail("not enough memory for a filter of %s",
@@ -195,7 +195,7 @@ static void open_state(struct run *r, const seen_spec *spec, bool exists)
     else
         write_target(&r->state, SEEN_WRITE, spec);
     r->plan = r->state.facts.plan;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(r->state.filter, &info);
     r->known = info.items;
     if (!opt.quiet && !opt.json && !opt.count) note_recovery(&r->state);
@@ -325,7 +325,7 @@ static void close_filter(void *of)
 {
     struct run *r = of;
     const seen_filter *f = r->filter ? r->filter : r->state.filter;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     if (overfull(r)) {
         seen_info_of(f, &info);
         r->rate_now = info.fpp_now;

@@ -46,7 +46,7 @@ static enum offer offer_for(const char *name, size_t len)
 /* The words that one name stands for, each with a space in front. */
 static void print_word(const char *name, size_t len)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     if (is(name, len, "KIND")) {
         for (size_t i = 0; seen_kind_at(i) != SEEN_ANY; i++)
             printf(" %s", seen_kind_name(seen_kind_at(i)));

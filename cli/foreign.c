@@ -91,14 +91,15 @@ static const char *sniff(const struct target *t)
 
 static void describe(struct target *t)
 {
-    seen_dialect_facts facts;
-    seen_info info;
+    seen_dialect_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info};
     seen_dialect_named(t->dialect, &facts);
     seen_info_of(t->loaded, &info);
     t->facts = (seen_facts){.hash = facts.hash,
                             .items = info.items,
                             .bytes = t->len,
-                            .plan = {.kind = SEEN_FOREIGN,
+                            .plan = {.size = sizeof t->facts.plan,
+                                     .kind = SEEN_FOREIGN,
                                      .bits = info.bits,
                                      .hashes = info.hashes,
                                      .lines = info.lines,
@@ -111,26 +112,28 @@ static void describe(struct target *t)
 #define TAKE_IT_OFF                                                            \
     "take it off, for example redis-cli --raw GET KEY | head -c -1 > FILE"
 
-/* A newline, without which these bytes are a filter, too? */
-static bool newline_behind(const struct target *t, const seen_spec *spec)
+/* The filter without the newline behind it; NULL: none, or no filter either. */
+static seen_filter *without_newline(const struct target *t,
+                                    const seen_spec *spec)
 {
     const char *bytes = t->bytes;
-    return t->len > 1 && bytes[t->len - 1] == '\n' &&
-           !seen_import_problem(t->dialect, spec, bytes, t->len - 1);
+    seen_filter *f;
+    if (t->len < 2 || bytes[t->len - 1] != '\n') return NULL;
+    return seen_import(&f, t->dialect, spec, bytes, t->len - 1, NULL) == SEEN_OK
+               ? f
+               : NULL;
 }
 
 /* Where the length of a file is all that tells its bits, a newline makes another
  * filter of it, and most keys are absent from that. */
 static void suspect_newline(const struct target *t, const seen_spec *spec)
 {
-    seen_dialect_facts facts;
-    seen_filter *shorter;
-    seen_info with, without;
+    seen_dialect_facts facts = {.size = sizeof facts};
+    seen_info with = {.size = sizeof with}, without = {.size = sizeof without};
     seen_dialect_named(t->dialect, &facts);
-    if (facts.can & SEEN_CAN_SNIFF || !newline_behind(t, spec) ||
-        seen_import(&shorter, t->dialect, spec, t->bytes, t->len - 1) !=
-            SEEN_OK)
-        return;
+    if (facts.can & SEEN_CAN_SNIFF) return;
+    seen_filter *shorter = without_newline(t, spec);
+    if (!shorter) return;
     seen_info_of(t->loaded, &with);
     seen_info_of(shorter, &without);
     seen_free(shorter);
@@ -141,18 +144,15 @@ static void suspect_newline(const struct target *t, const seen_spec *spec)
              t->name, t->dialect);
 }
 
-static void must_import(const struct target *t, const seen_spec *spec,
-                        seen_status status)
+static _Noreturn void cannot_import(const struct target *t,
+                                    const seen_spec *spec, const seen_error *e)
 {
-    if (status == SEEN_OK) return;
-    if (status == SEEN_NOMEM) fail("%s: out of memory", t->name);
-    if (newline_behind(t, spec))
+    if (e->status == SEEN_NOMEM) fail("%s: out of memory", t->name);
+    if (without_newline(t, spec))
         fail("%s: as %s: is one byte longer than the filter, a newline, which "
              "redis-cli appends: " TAKE_IT_OFF,
              t->name, t->dialect);
-    const char *why = seen_import_problem(t->dialect, spec, t->bytes, t->len);
-    if (!why) why = seen_strerror(status);
-    fail("%s: as %s: %s", t->name, t->dialect, in_options(why, "--bits"));
+    fail("%s: as %s: %s", t->name, t->dialect, in_options(e, "--bits"));
 }
 
 bool find_foreign(struct target *t)
@@ -174,11 +174,13 @@ bool find_foreign(struct target *t)
         return false;
     }
     seen_spec spec = told_spec();
+    seen_error e;
     seen_status status =
-        seen_import_view(&t->loaded, t->dialect, &spec, t->bytes, t->len);
+        seen_import_view(&t->loaded, t->dialect, &spec, t->bytes, t->len, &e);
     if (status == SEEN_UNSUPPORTED)
-        status = seen_import(&t->loaded, t->dialect, &spec, t->bytes, t->len);
-    must_import(t, &spec, status);
+        status =
+            seen_import(&t->loaded, t->dialect, &spec, t->bytes, t->len, &e);
+    if (status != SEEN_OK) cannot_import(t, &spec, &e);
     suspect_newline(t, &spec);
     keys_for_dialect(t->dialect);
     describe(t);
@@ -188,7 +190,7 @@ bool find_foreign(struct target *t)
 /* Can keys be removed again? Then each add counts. */
 static bool counting(const char *dialect)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     return seen_dialect_named(dialect, &facts) && facts.can & SEEN_CAN_REMOVE;
 }
 
@@ -196,7 +198,7 @@ static bool counting(const char *dialect)
 
 void change_foreign(struct target *t)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_filter *copy;
     seen_dialect_named(t->dialect, &facts);
     if (!(facts.can & SEEN_CAN_ADD))
@@ -214,7 +216,7 @@ void create_foreign(struct target *t, const seen_spec *spec)
 {
     plan_or_fail(spec, "--bits");
     t->packed = is_packed_name(wish.dialect);
-    if (seen_new(&t->loaded, spec) != SEEN_OK) fail("out of memory");
+    if (seen_new(&t->loaded, spec, NULL) != SEEN_OK) fail("out of memory");
     t->filter = t->loaded;
     t->dialect = spec->dialect;
     keys_for_dialect(t->dialect);
@@ -225,7 +227,7 @@ void create_foreign(struct target *t, const seen_spec *spec)
 
 const char *heed_contained(const struct target *t)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(t->filter, &size);
     if (wish.dialect && strcmp(unpacked_name(wish.dialect), size.dialect) != 0)
         fail("%s: is a file of seen that holds a %s filter, --dialect says %s",
@@ -238,7 +240,8 @@ void load_container(struct target *t)
 {
     if (t->loaded) return;
     if (!map_file(t)) fail("%s: %s", t->name, strerror(errno));
-    seen_status status = seen_load(&t->loaded, t->bytes, t->len, NULL, NULL);
+    seen_status status =
+        seen_load(&t->loaded, t->bytes, t->len, NULL, NULL, NULL);
     if (status != SEEN_OK) fail("%s: %s", t->name, seen_strerror(status));
     let_go(t);
     t->filter = t->loaded;
@@ -248,9 +251,9 @@ void load_container(struct target *t)
 void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
                     size_t *len)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     const char *plain = unpacked_name(dialect);
-    seen_status status = seen_export(f, plain, NULL, 0, len);
+    seen_status status = seen_export(f, plain, NULL, 0, len, NULL);
     if (status == SEEN_MISMATCH) {
         seen_info_of(f, &info);
         fail("%s: a %s filter has the bits of a key elsewhere than %s%s%s: "
@@ -262,7 +265,7 @@ void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
     if (status != SEEN_OK && status != SEEN_SHORT)
         fail("%s: %s", name, seen_strerror(status));
     void *bytes = must_have(malloc(*len + 1));
-    status = seen_export(f, plain, bytes, *len, len);
+    status = seen_export(f, plain, bytes, *len, len, NULL);
     if (status != SEEN_OK) fail("%s: %s", name, seen_strerror(status));
     if (!is_packed_name(dialect)) return bytes;
     void *packed = pack(bytes, *len, len);

@@ -67,7 +67,7 @@ static void parse_key_type(const char *text)
 
 void keys_for_dialect(const char *dialect)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     key_format.big =
         seen_dialect_named(dialect, &facts) && facts.can & SEEN_INT_BIG;
 }

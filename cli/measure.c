@@ -100,8 +100,8 @@ static seen_filter *add_all(const seen_spec *spec, uint64_t items, double *ns,
     seen_filter *f = NULL;
     seen_builder *builder = NULL;
     seen_status s = seen_kind_built(spec->kind)
-                        ? seen_builder_new(&builder, spec)
-                        : seen_new(&f, spec);
+                        ? seen_builder_new(&builder, spec, NULL)
+                        : seen_new(&f, spec, NULL);
     *ns = 0;
     for (uint64_t done = 0; s == SEEN_OK && done < items; done += keys.n) {
         keys_run(done, items);
@@ -116,7 +116,7 @@ static seen_filter *add_all(const seen_spec *spec, uint64_t items, double *ns,
     if (s == SEEN_OK && builder) {
         progress("build", 0);
         double start = now_ns();
-        s = seen_builder_finish(builder, &f);
+        s = seen_builder_finish(builder, &f, NULL);
         *ns += now_ns() - start;
     }
     seen_builder_free(builder);
@@ -243,14 +243,12 @@ static double time_reading(uint64_t bytes, measure_progress *progress)
 struct measured measure(const seen_spec *spec, size_t key_bytes,
                         measure_progress *progress)
 {
-    struct measured m = {.kind = spec->kind,
-                         .problem = seen_plan_problem(spec)};
-    if (m.problem) return m;
-    seen_plan_for(spec, &m.plan);
+    struct measured m = {.kind = spec->kind, .plan.size = sizeof m.plan};
+    if (seen_plan_for(spec, &m.plan, &m.error) != SEEN_OK) return m;
     uint64_t items = spec->items ? spec->items : m.plan.items;
     keys_new(key_bytes);
     seen_filter *f = add_all(spec, items, &m.add_ns, progress);
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(f, &size);
     m.bytes = size.bytes;
     m.single_ns = time_asking(f, items, ask_one_by_one, "ask", progress);

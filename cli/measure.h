@@ -24,7 +24,7 @@
 struct measured {
     seen_kind kind;
     seen_plan plan;
-    const char *problem; /* why there is nothing to tell */
+    seen_error error; /* why there is nothing to tell, if there is an error */
     uint64_t bytes;
     double add_ns, single_ns, batch_ns, read_ns; /* each */
     double rate;                                 /* of wrong answers ... */

@@ -45,7 +45,7 @@ static const char *parse_dialect(const char *text, const char **name)
     static char expected[512];
     *name = text;
     if (seen_dialect_named(unpacked_name(text), NULL)) return NULL;
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     size_t len = (size_t)snprintf(expected, sizeof expected, "a dialect:");
     for (size_t i = 0; seen_dialect_at(i, &facts); i++)
         len += (size_t)snprintf(expected + len, sizeof expected - len, "%s%s",

@@ -6,7 +6,6 @@
 #include "pack.h"
 #include "units.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +93,12 @@ seen_spec told_spec(void)
                        .bits_per_key = wish.bits_per_key};
 }
 
+static bool can_plan(const seen_spec *spec)
+{
+    seen_plan plan = {.size = sizeof plan};
+    return seen_plan_for(spec, &plan, NULL) == SEEN_OK;
+}
+
 seen_spec wished_spec(void)
 {
     if (wish.generations > UINT32_MAX)
@@ -114,7 +119,7 @@ seen_spec wished_spec(void)
     if (wish.dialect && (wish.keyed || wish.secret_file))
         fail("%s: filters of other systems have no secret",
              wish.keyed ? "--keyed" : "--secret-file");
-    if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && seen_plan_problem(&spec))
+    if (!(spec.fpp > 0) && spec.kind != SEEN_BITMAP && !can_plan(&spec))
         spec.fpp = DEFAULT_RATE;
     return spec;
 }
@@ -122,7 +127,7 @@ seen_spec wished_spec(void)
 bool needs_items(const seen_spec *spec)
 {
     seen_spec with_items = *spec;
-    if (spec->items || !seen_plan_problem(spec)) return false;
+    if (spec->items || can_plan(spec)) return false;
     with_items.items = 1;
     plan_or_fail(&with_items, "--bits");
     return true;
@@ -146,19 +151,21 @@ static bool keeps_rate(const seen_plan *plan, double rate)
                       .last = plan->last,
                       .window_ms = plan->window_ms,
                       .generations = plan->generations};
-    seen_plan again;
+    seen_plan again = {.size = sizeof again};
     if (fabs(plan->fpp - rate) <= 1e-9 * rate) return true;
-    return seen_plan_for(&spec, &again) == SEEN_OK && same_plan(plan, &again);
+    return seen_plan_for(&spec, &again, NULL) == SEEN_OK &&
+           same_plan(plan, &again);
 }
 
 void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
 {
     const seen_plan *is = &file->plan;
-    seen_plan planned;
+    seen_plan planned = {.size = sizeof planned};
     char a[UNIT_TEXT], b[UNIT_TEXT];
     if (wish.keyed && !file->keyed)
         fail("%s: is not keyed, which --keyed asks for", name);
-    if (seen_plan_for(spec, &planned) == SEEN_OK && same_plan(&planned, is))
+    if (seen_plan_for(spec, &planned, NULL) == SEEN_OK &&
+        same_plan(&planned, is))
         return;
     if (wish.kind != SEEN_ANY && wish.kind != is->kind)
         fail("%s: is of kind %s, --kind says %s", name,
@@ -202,8 +209,7 @@ uint64_t bits_within(uint64_t memory)
     return payload < UINT64_MAX / 8 ? payload * 8 : UINT64_MAX;
 }
 
-static const char *option_for(const char *word, size_t len,
-                              const char *bits_option)
+static const char *option_for(const char *field, const char *bits_option)
 {
     const struct {
         const char *field, *option;
@@ -212,40 +218,30 @@ static const char *option_for(const char *word, size_t len,
                  {"bits", bits_option},
                  {"limit", "-M"},
                  {"hashes", "--hashes"},
+                 {"kind", "--kind"},
                  {"flags", "--keyed"},
                  {"last", "--last"},
                  {"window_ms", "--window"},
                  {"generations", "--generations"},
-                 {"bits_per_key", "--bits-per-key"}};
+                 {"dialect", "--dialect"},
+                 {"bits_per_key", "--bits-per-key"},
+                 {"secret", "--secret-file"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].field) == len &&
-            memcmp(names[i].field, word, len) == 0)
-            return names[i].option;
+        if (strcmp(names[i].field, field) == 0) return names[i].option;
     return NULL;
 }
 
-const char *in_options(const char *problem, const char *bits_option)
+const char *in_options(const seen_error *e, const char *bits_option)
 {
-    static char text[256];
-    size_t len = 0;
-    while (*problem && len + 32 < sizeof text) {
-        size_t word = 0;
-        while (isalpha((unsigned char)problem[word]) || problem[word] == '_')
-            word++;
-        bool unit = len > 1 && isdigit((unsigned char)text[len - 2]);
-        const char *option =
-            unit ? NULL : option_for(problem, word, bits_option);
-        if (option) {
-            len +=
-                (size_t)snprintf(text + len, sizeof text - len, "%s", option);
-            problem += word;
-            continue;
-        }
-        do
-            text[len++] = *problem++;
-        while (word-- > 1 && len + 32 < sizeof text);
-    }
-    text[len] = '\0';
+    static char text[sizeof e->text + 32];
+    size_t len = e->field ? strlen(e->field) : 0;
+    const char *option = e->field ? option_for(e->field, bits_option) : NULL;
+    const char *rest = e->text + len, *colon = strchr(e->text, ':');
+    if (!option || strncmp(e->text, e->field, len) != 0) return e->text;
+    /* The number is then not the one that was typed. */
+    if ((strcmp(option, "-M") == 0 || strcmp(option, "--keyed") == 0) && colon)
+        rest = colon;
+    snprintf(text, sizeof text, "%s%s", option, rest);
     return text;
 }
 
@@ -253,10 +249,10 @@ const char *in_options(const char *problem, const char *bits_option)
 static void fail_over_limit(const seen_spec *spec)
 {
     seen_spec unlimited = *spec;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     char needed[UNIT_TEXT], given[UNIT_TEXT];
     unlimited.limit = 0;
-    if (!spec->limit || seen_plan_for(&unlimited, &plan) != SEEN_OK) return;
+    if (seen_plan_for(&unlimited, &plan, NULL) != SEEN_OK) return;
     fail("-M %s is too little: -n and -p need %s",
          show_size(given, (double)spec->limit),
          show_size(needed, (double)plan.bytes));
@@ -264,8 +260,9 @@ static void fail_over_limit(const seen_spec *spec)
 
 seen_plan plan_or_fail(const seen_spec *spec, const char *bits_option)
 {
-    seen_plan plan;
-    if (seen_plan_for(spec, &plan) == SEEN_OK) return plan;
-    fail_over_limit(spec);
-    fail("%s", in_options(seen_plan_problem(spec), bits_option));
+    seen_plan plan = {.size = sizeof plan};
+    seen_error e;
+    if (seen_plan_for(spec, &plan, &e) == SEEN_OK) return plan;
+    if (spec->limit) fail_over_limit(spec);
+    fail("%s", in_options(&e, bits_option));
 }

@@ -83,8 +83,8 @@ uint64_t bits_within(uint64_t memory);
  * the verb calls the field bits. */
 seen_plan plan_or_fail(const seen_spec *spec, const char *bits_option);
 
-/* A sentence of seen_plan_problem() in the words of the command line; static
- * storage. */
-const char *in_options(const char *problem, const char *bits_option);
+/* What the library says is wrong, with the option that its field comes from in
+ * place of the field; static storage, or in *e. */
+const char *in_options(const seen_error *e, const char *bits_option);
 
 #endif

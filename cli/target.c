@@ -162,12 +162,11 @@ const char *target_operand(char **operands, size_t n)
 
 static seen_status look_at_bytes(struct target *t)
 {
-    seen_status status = seen_look(t->bytes, t->len, &t->facts);
-    const char *why = t->len == 0              ? "is empty: expected a filter"
-                      : status == SEEN_CORRUPT ? "is not a filter, or damaged"
-                                               : seen_strerror(status);
-    if (status != SEEN_OK)
-        snprintf(t->error.text, sizeof t->error.text, "%s", why);
+    t->facts.size = sizeof t->facts;
+    seen_status status = seen_look(t->bytes, t->len, &t->facts, &t->error);
+    if (t->len == 0)
+        snprintf(t->error.text, sizeof t->error.text,
+                 "is empty: expected a filter");
     return status;
 }
 
@@ -210,6 +209,7 @@ bool find_target(struct target *t, const char *name)
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
+    t->facts.size = sizeof t->facts;
     seen_status status = t->path ? seen_file_look(t->path, &t->facts, &t->error)
                                  : look_at_bytes(t);
     if (status == SEEN_ABSENT) return false;
@@ -257,7 +257,8 @@ static void load_bytes(struct target *t)
         fail("%s: a writer had this file when it was copied, and part of it is "
              "in its journal: name the file instead",
              t->name);
-    must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL));
+    must_open(
+        t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL, NULL));
     t->filter = t->loaded;
     free(t->bytes);
     t->bytes = NULL;
@@ -350,20 +351,21 @@ static void create_target(struct target *t, seen_mode mode,
                           const seen_spec *create)
 {
     seen_spec spec = *create;
-    spec.key = new_secret();
-    if (spec.key) spec.flags |= SEEN_KEYED;
+    spec.secret = new_secret();
+    if (spec.secret) spec.flags |= SEEN_KEYED;
     plan_or_fail(&spec, wish.memory ? "-M" : "--bits");
-    seen_file_options options = {.mode = mode,
-                                 .flags =
-                                     wish.secret_file ? SEEN_SECRET_APART : 0,
-                                 .secret = wish.secret_file ? spec.key : NULL,
-                                 .create = &spec};
+    seen_file_options options = {
+        .mode = mode,
+        .flags = wish.secret_file ? SEEN_SECRET_APART : 0,
+        .secret = wish.secret_file ? spec.secret : NULL,
+        .create = &spec};
     keep_secret();
     seen_status status = open_file(t, options);
     if (status != SEEN_OK && !t->outcome.created) forget_secret();
     if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
     t->filter = seen_file_filter(t->store);
+    t->facts.size = sizeof t->facts;
     seen_file_look(t->path, &t->facts, NULL);
 }
 

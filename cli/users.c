@@ -146,11 +146,19 @@ const char *show_policy(char buf[POLICY_TEXT], const seen_policy *p)
     return buf;
 }
 
+static void must_be_policy(const char *text, const seen_policy *p)
+{
+    seen_error e;
+    if (seen_policy_check(p, &e) == SEEN_OK) return;
+    const char *why = e.text;
+    if (strncmp(why, "policy.", 7) == 0) why += 7; /* as it was typed */
+    fail("--policy %s: %s", text, why);
+}
+
 const char *server_policy(const char *text, char buf[POLICY_TEXT])
 {
     seen_policy p = parse_policy(text);
-    const char *problem = seen_policy_problem(&p);
-    if (problem) fail("--policy %s: %s", text, problem);
+    must_be_policy(text, &p);
     snprintf(buf, POLICY_TEXT,
              "items=%" PRIu32 ",generations=%" PRIu32 ",fpp=%.17g,ttl=%" PRIu64
              "ms",
@@ -266,7 +274,7 @@ __attribute__((noreturn)) static void no_such_store(const struct users *u)
 /* Filters have verbs of their own. */
 static void not_a_filter(const char *name)
 {
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     struct stat st;
     const char *path = dir_of(name);
     if (is_server(name) || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
@@ -289,8 +297,7 @@ static void must_open(struct users *u, seen_status status)
 
 static void check_policy_given(const seen_policy *policy)
 {
-    const char *problem = seen_policy_problem(policy);
-    if (problem) fail("--policy %s: %s", opt.policy, problem);
+    must_be_policy(opt.policy, policy);
 }
 
 /* Also URLs that no store has: the library says what it expects. */

@@ -13,7 +13,8 @@ static void ask(const seen_filter *f, const char *name)
 int main(void)
 {
     seen_filter *f;
-    if (seen_new(&f, &(seen_spec){.items = 1000000, .fpp = 0.01})) return 1;
+    if (seen_new(&f, &(seen_spec){.items = 1000000, .fpp = 0.01}, NULL))
+        return 1;
 
     seen_add_str(f, "alice");
     ask(f, "alice");

@@ -11,7 +11,8 @@
 int main(void)
 {
     seen_filter *f;
-    seen_status s = seen_new(&f, &(seen_spec){.items = 10000000, .fpp = 1e-6});
+    seen_status s =
+        seen_new(&f, &(seen_spec){.items = 10000000, .fpp = 1e-6}, NULL);
     if (s != SEEN_OK) {
         fprintf(stderr, "unique_lines: %s\n", seen_strerror(s));
         return 1;

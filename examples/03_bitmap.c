@@ -19,7 +19,7 @@ static int report(const seen_bitmap *taken)
     void *bytes = malloc(len);
     seen_bitmap *again = NULL;
     int bad = !bytes || seen_bitmap_save(taken, bytes, len, &len) ||
-              seen_bitmap_load(&again, bytes, len, NULL) ||
+              seen_bitmap_load(&again, bytes, len, NULL, NULL) ||
               !seen_bitmap_equal(taken, again);
     printf("%zu bytes, %s\n", len, bad ? "damaged" : "intact");
     seen_bitmap_free(again);
@@ -30,8 +30,8 @@ static int report(const seen_bitmap *taken)
 int main(void)
 {
     seen_bitmap *booked, *occupied;
-    if (seen_bitmap_new(&booked, 100, NULL)) return 1;
-    if (seen_bitmap_new(&occupied, 100, NULL)) {
+    if (seen_bitmap_new(&booked, 100, NULL, NULL)) return 1;
+    if (seen_bitmap_new(&occupied, 100, NULL, NULL)) {
         seen_bitmap_free(booked);
         return 1;
     }

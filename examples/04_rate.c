@@ -12,7 +12,7 @@ static int measure(seen_kind kind, double fpp)
     const uint64_t items = 1000000, questions = 1000000;
     seen_filter *f;
     seen_spec spec = {.items = items, .fpp = fpp, .kind = kind};
-    if (seen_new(&f, &spec)) return 1;
+    if (seen_new(&f, &spec, NULL)) return 1;
     for (uint64_t key = 0; key < items; key++)
         if (seen_add_u64(f, key)) return 1;
 
@@ -20,7 +20,7 @@ static int measure(seen_kind kind, double fpp)
     for (uint64_t key = items; key < items + questions; key++)
         wrong += seen_maybe_u64(f, key);
 
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     /* Chance alone moves the measured one by this, hardly ever by more. */
     double chance = 4 * sqrt(fpp * (1 - fpp) / (double)questions);

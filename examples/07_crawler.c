@@ -242,7 +242,7 @@ int main(void)
     struct crawl c = {.frontier = calloc(PAGES + 1, ADDRESS)};
     uint8_t *fetched = calloc(PAGES, 1);
     seen_spec spec = {.kind = SEEN_SCALABLE, .fpp = LOSS};
-    if (!c.frontier || !fetched || seen_new(&c.visited, &spec)) return 1;
+    if (!c.frontier || !fetched || seen_new(&c.visited, &spec, NULL)) return 1;
 
     uint64_t twice = 0;
     meet(&c, "http://site0.example/list/p/0");
@@ -257,7 +257,7 @@ int main(void)
     }
     uint64_t missed = PAGES - c.next;
     double expected = LOSS * PAGES;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(c.visited, &info);
     printf("%" PRIu64 " links led to %zu of %d pages; %" PRIu64
            " fetched twice\n",

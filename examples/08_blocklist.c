@@ -102,7 +102,8 @@ static bool is_blocked(const seen_filter *list, const char *mail)
 static void *publish(size_t *len)
 {
     seen_builder *b;
-    if (seen_builder_new(&b, &(seen_spec){.kind = SEEN_FUSE, .fpp = RATE}))
+    if (seen_builder_new(&b, &(seen_spec){.kind = SEEN_FUSE, .fpp = RATE},
+                         NULL))
         return NULL;
     for (uint64_t n = 0; n < SPAM; n++) {
         char mail[TEXT], text[TEXT];
@@ -111,7 +112,7 @@ static void *publish(size_t *len)
         if (seen_builder_add_many(b, seen_keys_of(&key, 1))) return NULL;
     }
     seen_filter *list;
-    if (seen_builder_finish(b, &list)) return NULL;
+    if (seen_builder_finish(b, &list, NULL)) return NULL;
     seen_builder_free(b);
     seen_save(list, 0, NULL, 0, len);
     void *bytes = malloc(*len);
@@ -145,7 +146,7 @@ int main(void)
     size_t len;
     void *bytes = publish(&len);
     seen_filter *list;
-    if (!bytes || seen_load(&list, bytes, len, NULL, NULL)) {
+    if (!bytes || seen_load(&list, bytes, len, NULL, NULL, NULL)) {
         fprintf(stderr, "the list cannot be made, or not be read back\n");
         return 1;
     }

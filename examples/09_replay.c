@@ -51,12 +51,14 @@ static seen_status new_window(seen_filter **f)
     uint8_t secret[16];
     seen_status s = seen_random_secret(secret);
     if (s != SEEN_OK) return s;
-    return seen_new(f, &(seen_spec){.kind = SEEN_WINDOW,
-                                    .last = LAST,
-                                    .generations = SLOTS,
-                                    .fpp = RATE,
-                                    .flags = SEEN_KEYED,
-                                    .key = secret});
+    return seen_new(f,
+                    &(seen_spec){.kind = SEEN_WINDOW,
+                                 .last = LAST,
+                                 .generations = SLOTS,
+                                 .fpp = RATE,
+                                 .flags = SEEN_KEYED,
+                                 .secret = secret},
+                    NULL);
 }
 
 /* Is this handshake a new one? Threads: one lock around it. */
@@ -112,7 +114,7 @@ int main(void)
     double slots[SLOTS], bits = ceil(-log(RATE) / (log(2) * log(2)) * LAST);
     for (int i = 0; i < SLOTS; i++)
         slots[i] = seen_fpp_bloom(LAST / SLOTS, bits / SLOTS, 20);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     printf("%d handshakes: %" PRIu64 " wrongly refused, promised %.0f\n",
            HANDSHAKES, refused, RATE * HANDSHAKES);

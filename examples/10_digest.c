@@ -104,10 +104,12 @@ static void send_digest(int to)
 {
     seen_builder *b;
     seen_filter *f;
-    must(seen_builder_new(&b, &(seen_spec){.kind = SEEN_FUSE,
-                                           .fpp = RATE,
-                                           .flags = SEEN_KEYED,
-                                           .key = secret}),
+    must(seen_builder_new(&b,
+                          &(seen_spec){.kind = SEEN_FUSE,
+                                       .fpp = RATE,
+                                       .flags = SEEN_KEYED,
+                                       .secret = secret},
+                          NULL),
          "builder");
     for (uint64_t object = 0; object < OBJECTS; object++) {
         char name[64];
@@ -115,7 +117,7 @@ static void send_digest(int to)
         seen_key key = {name, name_of(object, name)};
         must(seen_builder_add_many(b, seen_keys_of(&key, 1)), "add");
     }
-    must(seen_builder_finish(b, &f), "finish");
+    must(seen_builder_finish(b, &f, NULL), "finish");
     size_t len;
     seen_save(f, SEEN_SECRET_APART, NULL, 0, &len);
     void *bytes = malloc(len);
@@ -150,9 +152,9 @@ static seen_filter *receive_digest(int b, size_t *len)
     if (!bytes) die("malloc");
     if (!receive_all(b, bytes, size)) must(SEEN_CORRUPT, "digest");
     seen_filter *f;
-    if (seen_load(&f, bytes, size, NULL, NULL) != SEEN_NO_SECRET)
+    if (seen_load(&f, bytes, size, NULL, NULL, NULL) != SEEN_NO_SECRET)
         must(SEEN_MISMATCH, "a digest that anybody can read");
-    must(seen_load(&f, bytes, size, secret, NULL), "digest");
+    must(seen_load(&f, bytes, size, secret, NULL, NULL), "digest");
     free(bytes);
     *len = size;
     return f;

@@ -125,7 +125,7 @@ static double estimate(const seen_plan *plan, uint64_t seen)
 int main(void)
 {
     seen_filter *f;
-    if (seen_new(&f, &(seen_spec){.kind = SEEN_BITMAP, .bits = 3628800}))
+    if (seen_new(&f, &(seen_spec){.kind = SEEN_BITMAP, .bits = 3628800}, NULL))
         return 1;
     uint64_t all = search(f, number_of);
     seen_free(f);
@@ -140,8 +140,9 @@ int main(void)
                           .items = STATES,
                           .bits = sizes[i] * STATES,
                           .hashes = HASHES};
-        seen_plan plan;
-        if (seen_plan_for(&spec, &plan) || seen_new(&f, &spec)) return 1;
+        seen_plan plan = {.size = sizeof plan};
+        if (seen_plan_for(&spec, &plan, NULL) || seen_new(&f, &spec, NULL))
+            return 1;
         uint64_t seen = search(f, itself);
         double coverage = (double)seen / STATES, guess = estimate(&plan, seen);
         printf("%12" PRIu64 " %9.1f %10" PRIu64 " %8.3f%% %9.3f%%\n", sizes[i],

@@ -64,11 +64,19 @@
 extern "C" {
 #endif
 
-#define SEEN_VERSION "0.1.0"
+#define SEEN_VERSION_MAJOR 0
+#define SEEN_VERSION_MINOR 1
+#define SEEN_VERSION_PATCH 0
+#define SEEN_VERSION       "0.1.0"
+
+/* To compare: 0.1.0 is 100, 1.2.3 is 10203. */
+#define SEEN_VERSION_NUMBER                                                    \
+    (SEEN_VERSION_MAJOR * 10000 + SEEN_VERSION_MINOR * 100 + SEEN_VERSION_PATCH)
 
 /* The version of the library that is running, as SEEN_VERSION is that of the
  * header it was compiled with. */
 SEEN_API const char *seen_version(void);
+SEEN_API uint32_t seen_version_number(void);
 
 /* ---- Status ------------------------------------------------------------- */
 
@@ -104,8 +112,10 @@ typedef struct seen_error {
     const char *field;  /* the field or argument at fault: "fpp", "path";
                            static storage; NULL: no single one */
     char text[464];     /* a sentence without a full stop: what was wrong and
-                           what is expected. "" on SEEN_OK, or a warning where
-                           the call says so */
+                           what is expected. It begins with the field, so that
+                           a program may put a name of its own there, except
+                           where bytes are at fault ("buf"). "" on SEEN_OK, or
+                           a warning where the call says so */
     uint64_t reserved[4];
 } seen_error;
 
@@ -133,7 +143,7 @@ typedef enum seen_kind {
 
 /* seen_spec.flags */
 #define SEEN_CONCURRENT 1u /* lock-free adds from many threads */
-#define SEEN_KEYED      2u /* SipHash with spec.key: safe against chosen keys */
+#define SEEN_KEYED      2u /* SipHash with a secret: safe against chosen keys */
 
 /*
  * How the program that made a filter turned text into keys. The filter carries
@@ -170,13 +180,13 @@ typedef struct seen_spec {
                        kind that cannot grow within it is SEEN_FULL */
     seen_kind kind;
     uint32_t flags;
-    uint64_t bits;        /* m, where the caller insists; SEEN_BLOCKED uses as
+    uint64_t bits;         /* m, where the caller insists; SEEN_BLOCKED uses as
                              many whole lines of 512 as fit into it */
-    uint32_t hashes;      /* k, where the caller insists */
-    uint32_t generations; /* SEEN_WINDOW, see below */
-    const uint8_t *key;   /* 16 bytes. SEEN_KEYED: the secret, required, see
-                             seen_random_secret(). Otherwise: a fixed seed, of
-                             which the first 8 bytes count; NULL = seed 0 */
+    uint32_t hashes;       /* k, where the caller insists */
+    uint32_t generations;  /* SEEN_WINDOW, see below */
+    const uint8_t *secret; /* SEEN_KEYED: 16 bytes, required; see
+                              seen_random_secret(). Not read otherwise */
+    uint64_t seed;         /* of the hash, where there is no secret */
     const seen_allocator *allocator; /* NULL = the C library and the kernel */
 
     /* SEEN_WINDOW needs one of these two, and fpp, the rate of the whole
@@ -199,6 +209,7 @@ typedef struct seen_spec {
 } seen_spec;
 
 typedef struct seen_plan {
+    size_t size;        /* sizeof, set by the caller */
     seen_kind kind;     /* what seen_new() would make */
     uint32_t hashes;    /* k: bits, or slots, probed per key */
     uint64_t items;     /* n: how many keys keep the rate at or below fpp */
@@ -215,16 +226,11 @@ typedef struct seen_plan {
     uint64_t last;
     uint64_t window_ms;
     uint32_t line; /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
-    uint32_t reserved;
 } seen_plan;
 
-/* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible, and
- * seen_plan_problem() says why. */
-SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan);
-
-/* What is wrong with a spec: which field, and the range it must be in. NULL if
- * nothing is. Static storage. */
-SEEN_API const char *seen_plan_problem(const seen_spec *spec);
+/* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible. */
+SEEN_API seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan,
+                                   seen_error *error);
 
 /* The expected rate of a planned filter once it holds `items` keys, also far
  * beyond what it was planned for. NaN: it would be full before that. */
@@ -265,7 +271,8 @@ typedef struct seen_filter seen_filter;
 
 /* An empty filter. SEEN_UNSUPPORTED: a kind that is built, SEEN_FUSE or
  * SEEN_SORTED, see seen_builder_new(). */
-SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec);
+SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec,
+                              seen_error *error);
 SEEN_API void seen_free(seen_filter *f);
 
 /* Can a key be in f?  false: never added.  true: maybe.  Cannot fail. (Keys
@@ -444,7 +451,7 @@ SEEN_API seen_status seen_visit_bits(seen_filter *f, seen_keys keys,
 /* A filter of exactly these keys, sized for them (spec->items is ignored;
  * SEEN_BITMAP still needs its bound). Duplicates are fine. */
 SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
-                                seen_keys keys);
+                                seen_keys keys, seen_error *error);
 
 /*
  * SEEN_FUSE and SEEN_SORTED from keys that come one after the other
@@ -454,11 +461,13 @@ SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
  */
 typedef struct seen_builder seen_builder;
 
-SEEN_API seen_status seen_builder_new(seen_builder **b, const seen_spec *spec);
+SEEN_API seen_status seen_builder_new(seen_builder **b, const seen_spec *spec,
+                                      seen_error *error);
 SEEN_API seen_status seen_builder_add_many(seen_builder *b, seen_keys keys);
 /* Sized for the keys there were (spec->items is ignored). More may be added and
  * a larger filter made afterwards. */
-SEEN_API seen_status seen_builder_finish(seen_builder *b, seen_filter **f);
+SEEN_API seen_status seen_builder_finish(seen_builder *b, seen_filter **f,
+                                         seen_error *error);
 SEEN_API void seen_builder_free(seen_builder *b);
 
 /* ---- Hash once, ask often ----------------------------------------------- */
@@ -516,7 +525,7 @@ typedef enum seen_merge_op {
  * promised (see seen_info.fpp_now), and has no intersection: SEEN_UNSUPPORTED.
  * Nobody looks at the checksums of a view: seen_verify() does. */
 SEEN_API seen_status seen_merge(seen_filter *into, const seen_filter *from,
-                                seen_merge_op op);
+                                seen_merge_op op, seen_error *error);
 
 /* Make room for `items` keys in all, so that a kind that grows need not do it
  * on the way. Kinds of fixed size are left as they are: SEEN_OK. To SEEN_BITMAP
@@ -540,6 +549,7 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
 typedef struct seen_info {
+    size_t size; /* sizeof, set by the caller */
     seen_kind kind;
     uint32_t flags;
     const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128"; "u64":
@@ -562,14 +572,15 @@ typedef struct seen_info {
     bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
                             not estimated from the bits */
     seen_key_form key_form; /* as in the spec */
-    uint64_t reserved[6];
 } seen_info;
 
-/* Reads every bit: takes time in proportion to the size of the filter. */
-SEEN_API void seen_info_of(const seen_filter *f, seen_info *info);
+/* Reads every bit: takes time in proportion to the size of the filter. Fails only
+ * for a wrong info->size. */
+SEEN_API seen_status seen_info_of(const seen_filter *f, seen_info *info);
 
 /* What can be told at once, without looking at the bits. */
 typedef struct seen_size {
+    size_t size;       /* sizeof, set by the caller */
     uint64_t items;    /* as in seen_info; 0 for SEEN_CONCURRENT, which counts
                           nothing on the way */
     uint64_t capacity; /* items planned for, in all layers that there are; 0: as
@@ -581,10 +592,9 @@ typedef struct seen_size {
     const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
     bool counted;        /* SEEN_FOREIGN: as in seen_info; if not, items are
                             only those added since it was imported */
-    uint64_t reserved[2];
 } seen_size;
 
-SEEN_API void seen_size_of(const seen_filter *f, seen_size *size);
+SEEN_API seen_status seen_size_of(const seen_filter *f, seen_size *size);
 
 /* ---- Bytes: the format of docs/FORMAT.md --------------------------------- */
 
@@ -612,19 +622,21 @@ SEEN_API seen_status seen_save_range(const seen_filter *f, uint32_t flags,
  * with many threads, make such a filter of the same plan and merge this into it. */
 SEEN_API seen_status seen_load(seen_filter **f, const void *buf, size_t len,
                                const uint8_t *secret,
-                               const seen_allocator *allocator);
+                               const seen_allocator *allocator,
+                               seen_error *error);
 
 /* Borrows buf (64-byte aligned, SEEN_INVALID otherwise) until seen_free(), and
  * checks the header only, so it takes the same short time for any size. */
 SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
-                               const uint8_t *secret);
+                               const uint8_t *secret, seen_error *error);
 
 /* Compares saved bytes with their checksums. SEEN_BUSY as for seen_load(). */
-SEEN_API seen_status seen_verify(const void *buf, size_t len);
+SEEN_API seen_status seen_verify(const void *buf, size_t len,
+                                 seen_error *error);
 
 /* What saved bytes say about themselves. */
 typedef struct seen_facts {
-    seen_plan plan;
+    size_t size;       /* sizeof, set by the caller */
     const char *hash;  /* name, as in seen_info */
     uint64_t items;    /* as in seen_info; a writer may have added some since */
     uint64_t bytes;    /* the whole */
@@ -634,11 +646,13 @@ typedef struct seen_facts {
     seen_key_form key_form; /* as in the spec */
     uint64_t id;            /* of a filter file: which, */
     uint64_t epoch;         /* and since which change of its header */
-    uint64_t reserved[6];
+    uint64_t reserved[6];   /* for facts to come; zero now */
+    seen_plan plan;         /* last, because it may grow; its size is set */
 } seen_facts;
 
 /* Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret. */
-SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
+SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
+                               seen_error *error);
 
 /* ---- Dialects: the filters of other systems, byte for byte --------------- */
 
@@ -648,7 +662,7 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
  * does, false positives included; made with seen_spec.dialect they are, key for
  * key, what the original would have made; exported they are its bytes.
  *
- *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len);
+ *     seen_import(&f, "gozero", &(seen_spec){.bits = 20000}, bytes, len, NULL);
  *
  * Keys are the bytes that the original hashes. Hashes are its own business: the
  * calls above that take hashes answer "maybe" to all, and add nothing. What
@@ -664,6 +678,7 @@ SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts);
     32u /* adding a key that is in may change it all the same */
 
 typedef struct seen_dialect_facts {
+    size_t size; /* sizeof, set by the caller */
     const char *name;
     const char *system;   /* what writes it */
     const char *hash;     /* that it reads keys with */
@@ -671,10 +686,10 @@ typedef struct seen_dialect_facts {
                              seen_import() needs them; NULL: none */
     const char *weakness; /* what to know about it */
     uint32_t can;
-    uint64_t reserved[4];
 } seen_dialect_facts;
 
-/* The dialects of this build: index 0, 1, ... until it says false. */
+/* The dialects of this build: index 0, 1, ... until it says false. `facts` may
+ * be NULL; false, too, for a wrong facts->size. */
 SEEN_API bool seen_dialect_at(size_t index, seen_dialect_facts *facts);
 SEEN_API bool seen_dialect_named(const char *name, seen_dialect_facts *facts);
 
@@ -690,22 +705,17 @@ SEEN_API size_t seen_sniff(const void *buf, size_t len, const char **names,
  * SEEN_UNSUPPORTED where the bytes must be decoded first. */
 SEEN_API seen_status seen_import(seen_filter **f, const char *dialect,
                                  const seen_spec *spec, const void *buf,
-                                 size_t len);
+                                 size_t len, seen_error *error);
 SEEN_API seen_status seen_import_view(seen_filter **f, const char *dialect,
                                       const seen_spec *spec, const void *buf,
-                                      size_t len);
-
-/* Why seen_import() would fail; NULL: it would not, for want of memory apart.
- * Static storage. */
-SEEN_API const char *seen_import_problem(const char *dialect,
-                                         const seen_spec *spec, const void *buf,
-                                         size_t len);
+                                      size_t len, seen_error *error);
 
 /* To bytes; `dialect` NULL: the filter's own. *len as for seen_save().
  * SEEN_MISMATCH: the dialect finds the bits of a key elsewhere, so that only the
  * keys themselves could make such a filter. */
 SEEN_API seen_status seen_export(const seen_filter *f, const char *dialect,
-                                 void *buf, size_t cap, size_t *len);
+                                 void *buf, size_t cap, size_t *len,
+                                 seen_error *error);
 
 /* ---- For string and integer keys ---------------------------------------- */
 

@@ -82,7 +82,8 @@ SEEN_API seen_status seen_allowlist_save(const seen_allowlist *list, void *buf,
                                          size_t cap, size_t *len);
 SEEN_API seen_status seen_allowlist_load(seen_allowlist **list, const void *buf,
                                          size_t len,
-                                         const seen_allocator *allocator);
+                                         const seen_allocator *allocator,
+                                         seen_error *error);
 
 /* ---- A filter with a list ----------------------------------------------- */
 

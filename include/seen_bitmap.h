@@ -25,7 +25,8 @@ typedef struct seen_bitmap seen_bitmap;
 
 /* The empty set of integers 0 .. bits-1; 1 <= bits <= SEEN_BITMAP_MAX. */
 SEEN_API seen_status seen_bitmap_new(seen_bitmap **b, uint64_t bits,
-                                     const seen_allocator *allocator);
+                                     const seen_allocator *allocator,
+                                     seen_error *error);
 SEEN_API void seen_bitmap_free(seen_bitmap *b);
 SEEN_API uint64_t seen_bitmap_bits(const seen_bitmap *b);
 
@@ -80,16 +81,18 @@ SEEN_API seen_status seen_bitmap_save(const seen_bitmap *b, void *buf,
 /* Copies, after checking every checksum. */
 SEEN_API seen_status seen_bitmap_load(seen_bitmap **b, const void *buf,
                                       size_t len,
-                                      const seen_allocator *allocator);
+                                      const seen_allocator *allocator,
+                                      seen_error *error);
 
 /* Borrows buf (8-byte aligned, SEEN_INVALID otherwise) until
  * seen_bitmap_free(), and checks the header only, so it takes the same short
  * time for any size. A view cannot be changed: SEEN_UNSUPPORTED. */
 SEEN_API seen_status seen_bitmap_view(seen_bitmap **b, const void *buf,
-                                      size_t len);
+                                      size_t len, seen_error *error);
 
 /* Compares the payload of a saved bitmap with its checksums. */
-SEEN_API seen_status seen_bitmap_verify(const void *buf, size_t len);
+SEEN_API seen_status seen_bitmap_verify(const void *buf, size_t len,
+                                        seen_error *error);
 
 #ifdef __cplusplus
 }

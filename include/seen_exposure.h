@@ -56,8 +56,9 @@ typedef struct seen_policy {
     uint64_t reserved[4];
 } seen_policy;
 
-/* What is wrong with it, NULL if nothing is; static storage. */
-SEEN_API const char *seen_policy_problem(const seen_policy *policy);
+/* SEEN_INVALID: what the error says is wrong with it. NULL is the default. */
+SEEN_API seen_status seen_policy_check(const seen_policy *policy,
+                                       seen_error *error);
 
 /* The most items that a record under it can hold: items x generations. That many
  * different ones, marked or taken in one call, all stay. */
@@ -69,7 +70,8 @@ typedef struct seen_exposure seen_exposure;
 SEEN_API seen_status seen_exposure_new(seen_exposure **x,
                                        const seen_policy *policy,
                                        const uint8_t secret[16],
-                                       const seen_allocator *allocator);
+                                       const seen_allocator *allocator,
+                                       seen_error *error);
 SEEN_API void seen_exposure_free(seen_exposure *x);
 
 /* A record, or what has become of one. Results belong to the seen_exposure and
@@ -137,13 +139,15 @@ typedef struct seen_generation_info {
 } seen_generation_info;
 
 typedef struct seen_exposure_info {
+    size_t size;    /* sizeof, set by the caller; without the generations:
+                       offsetof (seen_exposure_info, generation) */
     uint64_t items; /* in all generations: one in two of them counts twice */
     uint64_t bytes;
     uint64_t newest; /* mark; 0: none */
     double fpp_now;
     uint32_t generations; /* that have not aged out, newest first: */
+    uint64_t reserved[4]; /* for what is to come; zero now */
     seen_generation_info generation[64];
-    uint64_t reserved[4];
 } seen_exposure_info;
 
 SEEN_API seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,

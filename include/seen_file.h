@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Fill `secret` with 16 bytes for seen_spec.key, from the kernel's random
+/* Fill `secret` with 16 bytes for seen_spec.secret, from the kernel's random
  * generator and from nothing else: SEEN_IO, secret untouched, if it has none. */
 SEEN_API seen_status seen_random_secret(uint8_t secret[16]);
 

@@ -28,7 +28,7 @@ static seen_spec spec_of(const struct params *p)
                        .window_ms = p->window_ms,
                        .generations = p->generations,
                        .flags = p->keyed ? SEEN_KEYED : 0,
-                       .key = p->keyed ? p->secret : NULL};
+                       .secret = p->keyed ? p->secret : NULL};
 }
 
 static void replicate_make(struct call *c, const struct params *p)
@@ -69,8 +69,8 @@ static struct object *create(struct call *c, struct options *w)
 {
     struct params *p = &w->params;
     seen_spec spec = spec_of(p);
-    seen_plan plan;
-    if (p->window_ms && seen_plan_for(&spec, &plan) == SEEN_OK)
+    seen_plan plan = {.size = sizeof plan};
+    if (p->window_ms && seen_plan_for(&spec, &plan, NULL) == SEEN_OK)
         p->generations = plan.generations;
     struct object *o =
         object_make(c->ctx, &bloom_family, p, w->secret, spec_of);
@@ -188,7 +188,7 @@ static seen_status add_last(seen_filter *f, uint64_t capacity,
                             size_t *done)
 {
     for (*done = 0; *done < n; ++*done) {
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         before[*done] = seen_maybe_hashed(f, h[*done]);
         if (before[*done]) continue;
         seen_size_of(f, &size);
@@ -220,7 +220,7 @@ static seen_status add_each(struct object *o, const seen_key *keys, size_t n,
 /* NONSCALING, and these items may be more than it has room for. */
 static bool may_fill(const struct object *o, size_t n)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     if (!o->params.fixed) return false;
     seen_size_of(o->filter[0], &size);
     return size.items + n > o->params.capacity;
@@ -307,7 +307,7 @@ static void replicate_adds(struct call *c, uint64_t now_ms,
 static int reply_full(RedisModuleCtx *ctx, const struct object *o,
                       seen_status status)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(o->filter[0], &size);
     bool fixed = o->params.fixed || (o->params.foreign && !size.growth);
     if (status == SEEN_FULL && fixed)
@@ -403,7 +403,7 @@ int bf_insert(struct call *c)
 /* Where another system has not counted its items, its bits are. */
 static void size_of(const struct object *o, seen_size *size)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_size_of(o->filter[0], size);
     if (!o->params.foreign || size->counted) return;
     seen_info_of(o->filter[0], &info);
@@ -487,7 +487,7 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
 int bf_info(struct call *c)
 {
     const struct object *o = c->value;
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     size_of(o, &size);
     return c->argc == 2 ? reply_all(c->ctx, o, &size)
                         : reply_field(c->ctx, o, &size, c->argv[2]);
@@ -495,7 +495,7 @@ int bf_info(struct call *c)
 
 int bf_card(struct call *c)
 {
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     size_of(c->value, &size);
     return RedisModule_ReplyWithLongLong(c->ctx, (long long)size.items);
 }
@@ -508,7 +508,8 @@ static seen_status merge_one(struct call *c, RedisModuleString *name,
     const struct object *from = call_other(c, name, refused);
     if (*refused) return SEEN_INVALID;
     if (!from) return SEEN_ABSENT;
-    return *into ? seen_merge((*into)->filter[0], from->filter[0], SEEN_UNION)
+    return *into ? seen_merge((*into)->filter[0], from->filter[0], SEEN_UNION,
+                              NULL)
                  : object_copy(into, from);
 }
 
@@ -567,8 +568,8 @@ int bf_merge(struct call *c)
 /* A filter of another system may hold more than its header says. */
 static bool is_empty(const seen_filter *f)
 {
-    seen_size size;
-    seen_info info;
+    seen_size size = {.size = sizeof size};
+    seen_info info = {.size = sizeof info};
     seen_size_of(f, &size);
     if (size.items || !size.dialect) return size.items == 0;
     seen_info_of(f, &info);

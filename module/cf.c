@@ -151,7 +151,7 @@ static seen_spec spec_of(const struct params *p)
                        .items = p->capacity,
                        .fpp = p->error / (p->expansion ? FILTERS_MAX : 1),
                        .flags = p->keyed ? SEEN_KEYED : 0,
-                       .key = p->keyed ? p->secret : NULL};
+                       .secret = p->keyed ? p->secret : NULL};
 }
 
 /* The filter is there from now on; NULL: the error has been replied. */
@@ -354,7 +354,7 @@ int cf_compact(struct call *c)
 {
     struct object *o = c->value;
     bool changed = false;
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     while (o->n > 1) {
         seen_size_of(o->filter[o->n - 1], &size);
         if (size.items) break;
@@ -373,10 +373,10 @@ int cf_compact(struct call *c)
 /* Of the first filter. */
 static uint64_t buckets(const struct params *p)
 {
-    seen_plan plan = {.width = 1};
+    seen_plan plan = {.size = sizeof plan, .width = 1};
     seen_spec spec = spec_of(p);
     if (p->foreign) return p->capacity;
-    seen_plan_for(&spec, &plan);
+    seen_plan_for(&spec, &plan, NULL);
     return plan.bits / plan.width / 4;
 }
 
@@ -385,7 +385,7 @@ int cf_info(struct call *c)
     const struct object *o = c->value;
     uint64_t items = 0, filters = 0;
     for (uint32_t f = 0; f < o->n; f++) {
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         seen_size_of(o->filter[f], &size);
         items += size.items;
         filters += size.layers;

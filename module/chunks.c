@@ -99,20 +99,20 @@ seen_status chunk_read_pending(struct family *family, uint64_t form,
 
 /* The object that complete bytes are of. */
 static seen_status read_all(const struct object *o, struct object **complete,
-                            const char **problem)
+                            seen_error *error)
 {
     seen_key bytes = {o->pending, o->pending_len};
     if (!o->pending_head)
         return object_read(o->family, o->pending, o->pending_len, complete);
     return object_import(
         o->family, o->family == &bloom_family ? "redisbloom" : "redisbloom-cf",
-        &(seen_spec){0}, bytes, complete, problem);
+        &(seen_spec){0}, bytes, complete, error);
 }
 
 /* Put a chunk at the end of what is pending. If that makes the bytes complete,
  * *complete is the object they are of. On an error nothing has changed. */
 static seen_status append(struct object *o, seen_key chunk,
-                          struct object **complete, const char **problem)
+                          struct object **complete, seen_error *error)
 {
     size_t had = o->pending_len;
     const uint8_t *start = had ? o->pending : chunk.data;
@@ -125,7 +125,7 @@ static seen_status append(struct object *o, seen_key chunk,
     memcpy(o->pending + had, chunk.data, chunk.len);
     o->pending_len = had + chunk.len;
     if (o->pending_len < all) return SEEN_OK;
-    status = read_all(o, complete, problem);
+    status = read_all(o, complete, error);
     if (status != SEEN_OK) o->pending_len = had;
     return status;
 }
@@ -149,8 +149,7 @@ static bool follows(const struct object *o, uint64_t iterator, size_t len)
 }
 
 /* The first chunk makes a key or starts one anew, the others add to it. */
-static seen_status load_chunk(struct call *c, seen_key chunk,
-                              const char **problem)
+static seen_status load_chunk(struct call *c, seen_key chunk, seen_error *error)
 {
     struct object *o = c->value, *fresh = NULL, *complete = NULL;
     uint64_t iterator = (uint64_t)c->iterator;
@@ -162,7 +161,7 @@ static seen_status load_chunk(struct call *c, seen_key chunk,
     } else if (!follows(o, iterator, chunk.len)) {
         return SEEN_INVALID;
     }
-    seen_status status = append(fresh ? fresh : o, chunk, &complete, problem);
+    seen_status status = append(fresh ? fresh : o, chunk, &complete, error);
     if (status == SEEN_OK && (complete || fresh))
         call_set(c, complete ? complete : fresh);
     if (status != SEEN_OK || complete) object_free(fresh);
@@ -170,7 +169,7 @@ static seen_status load_chunk(struct call *c, seen_key chunk,
 }
 
 static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
-                     const char *problem)
+                     const char *why)
 {
     if (status == SEEN_NOMEM) return reply_status(ctx, status);
     if (status == SEEN_INVALID)
@@ -181,9 +180,8 @@ static int reply_bad(RedisModuleCtx *ctx, seen_status status, bool head,
         return RedisModule_ReplyWithError(
             ctx, "ERR received bad data: a chunk with iterator 1 is the header "
                  "of RedisBloom's SCANDUMP, and this is none");
-    return reply_error(ctx, "ERR received bad data: %s%s",
-                       problem ? "the filter " : "",
-                       problem ? problem : seen_strerror(status));
+    return reply_error(ctx, "ERR received bad data: %s",
+                       *why ? why : seen_strerror(status));
 }
 
 static const char *read_iterator(struct call *c, long long min)
@@ -200,11 +198,11 @@ const char *chunk_read_load(struct call *c)
 
 int chunk_loadchunk(struct call *c)
 {
-    const char *problem = NULL;
-    seen_status status = load_chunk(c, key_of(c->argv[3]), &problem);
+    seen_error error = {0};
+    seen_status status = load_chunk(c, key_of(c->argv[3]), &error);
     end_if_loading(c->ctx, c->name, status);
     if (status != SEEN_OK)
-        return reply_bad(c->ctx, status, c->iterator == 1, problem);
+        return reply_bad(c->ctx, status, c->iterator == 1, error.text);
     RedisModule_ReplicateVerbatim(c->ctx);
     call_changed(c,
                  c->family == &bloom_family ? "bf.loadchunk" : "cf.loadchunk");

@@ -46,7 +46,7 @@ static seen_policy get_policy(const uint8_t from[POLICY])
 static bool policy_whole(const seen_policy *p)
 {
     return p->items && p->generations && p->fpp > 0 && p->ttl_ms &&
-           !seen_policy_problem(p);
+           seen_policy_check(p, NULL) == SEEN_OK;
 }
 
 struct exposure *exposure_new(seen_record record, const seen_policy *own)
@@ -80,7 +80,7 @@ bool exposure_own(const struct exposure *e, seen_policy *own)
 seen_status exposure_check(seen_record record)
 {
     const char *problem;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     struct policy *p = policy_find("default", 7, &problem);
     if (!p) return SEEN_NOMEM;
     if (record.len == 0) return SEEN_CORRUPT;
@@ -101,8 +101,8 @@ static uint64_t secret_id(void)
                       .fpp = 0.5,
                       .kind = SEEN_BLOCKED,
                       .flags = SEEN_KEYED,
-                      .key = exposure_secret};
-    if (!known && seen_new(&f, &spec) == SEEN_OK) {
+                      .secret = exposure_secret};
+    if (!known && seen_new(&f, &spec, NULL) == SEEN_OK) {
         id = seen_hash_key(f, "seen: which secret", 18).lo;
         known = true;
         seen_free(f);

@@ -78,14 +78,14 @@ const char *import_read(struct call *c)
 static int import(struct call *c, const char *dialect, const seen_spec *spec,
                   const RedisModuleString *bytes, const char *hint)
 {
-    const char *problem;
+    seen_error error;
     struct object *o;
     seen_status status =
-        object_import(c->family, dialect, spec, key_of(bytes), &o, &problem);
-    if (problem)
+        object_import(c->family, dialect, spec, key_of(bytes), &o, &error);
+    if (status == SEEN_NOMEM) return reply_status(c->ctx, status);
+    if (status != SEEN_OK)
         return reply_error(c->ctx, "ERR received bad data: as %s: %s%s",
-                           dialect, problem, hint);
-    if (status != SEEN_OK) return reply_status(c->ctx, status);
+                           dialect, error.text, hint);
     call_set(c, o);
     RedisModule_ReplicateVerbatim(c->ctx);
     call_changed(c, c->family == &bloom_family ? "bf.import" : "cf.import");
@@ -96,7 +96,7 @@ int import_named(struct call *c)
 {
     const struct import *m = &c->import;
     return import(c, m->dialect.name, &m->spec, c->argv[4],
-                  m->dialect.needs ? " (items: CAPACITY, fpp: ERROR)" : "");
+                  m->dialect.needs ? " (keys: CAPACITY, rate: ERROR)" : "");
 }
 
 int import_valkey(struct call *c)

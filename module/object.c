@@ -56,13 +56,14 @@ void object_free(struct object *o)
     RedisModule_Free(o);
 }
 
-static seen_status make_first(struct object *o, const seen_spec *spec)
+static seen_status make_first(struct object *o, const seen_spec *spec,
+                              seen_error *error)
 {
     seen_spec with = *spec;
     with.allocator = &o->memory.as;
     with.flags = o->params.keyed ? SEEN_KEYED : 0;
-    with.key = o->params.keyed ? o->params.secret : NULL;
-    seen_status status = seen_new(&o->filter[0], &with);
+    with.secret = o->params.keyed ? o->params.secret : NULL;
+    seen_status status = seen_new(&o->filter[0], &with, error);
     if (status == SEEN_OK) o->n = 1;
     return status;
 }
@@ -89,16 +90,15 @@ struct object *object_make(RedisModuleCtx *ctx, struct family *family,
         return NULL;
     }
     seen_spec spec = spec_of(params);
-    const char *problem = seen_plan_problem(&spec);
-    if (problem) {
-        reply_error(ctx, "ERR %s", problem);
-        return NULL;
-    }
     struct object *o = object_new(family, params);
-    seen_status status = o ? make_first(o, &spec) : SEEN_NOMEM;
+    seen_error error;
+    seen_status status = o ? make_first(o, &spec, &error) : SEEN_NOMEM;
     if (status == SEEN_OK) return o;
     object_free(o);
-    reply_status(ctx, status);
+    if (status == SEEN_NOMEM)
+        reply_status(ctx, status);
+    else
+        reply_error(ctx, "ERR %s", error.text);
     return NULL;
 }
 
@@ -161,8 +161,8 @@ size_t object_bytes(const struct object *o)
 
 void object_note_foreign(struct object *o)
 {
-    seen_size size;
-    seen_dialect_facts facts;
+    seen_size size = {.size = sizeof size};
+    seen_dialect_facts facts = {.size = sizeof facts};
     seen_size_of(o->filter[0], &size);
     o->refreshes = size.dialect && seen_dialect_named(size.dialect, &facts) &&
                    facts.can & SEEN_REFRESHES;
@@ -180,26 +180,24 @@ static struct params cuckoo_params(const uint8_t *from)
 
 seen_status object_import(struct family *family, const char *dialect,
                           const seen_spec *spec, seen_key bytes,
-                          struct object **out, const char **problem)
+                          struct object **out, seen_error *error)
 {
-    bool cuckoo = family == &cuckoo_family;
-    *problem = seen_import_problem(dialect, spec, bytes.data, bytes.len);
-    if (*problem) return SEEN_CORRUPT;
-    struct params params = {.foreign = true};
-    if (cuckoo) params = cuckoo_params(bytes.data);
-    struct object *o = object_new(family, &params);
+    struct object *o = object_new(family, &(struct params){.foreign = true});
     if (!o) return SEEN_NOMEM;
     seen_spec with = *spec;
     with.allocator = &o->memory.as;
-    seen_status status =
-        seen_import(&o->filter[0], dialect, &with, bytes.data, bytes.len);
+    seen_status status = seen_import(&o->filter[0], dialect, &with, bytes.data,
+                                     bytes.len, error);
     if (status != SEEN_OK) {
         object_free(o);
         return status;
     }
     o->n = 1;
     object_note_foreign(o);
-    if (cuckoo) o->deleted = get_le((const uint8_t *)bytes.data + 16, 8);
+    if (family == &cuckoo_family) {
+        o->params = cuckoo_params(bytes.data);
+        o->deleted = get_le((const uint8_t *)bytes.data + 16, 8);
+    }
     *out = o;
     return SEEN_OK;
 }

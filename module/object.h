@@ -93,10 +93,10 @@ struct object *object_make(RedisModuleCtx *ctx, struct family *family,
                            seen_spec (*spec_of)(const struct params *));
 
 /* A filter of another system. The spec has what its bytes do not say. If this
- * fails, *problem says what is wrong with the bytes; NULL: the status says it. */
+ * fails, *error says why. */
 seen_status object_import(struct family *family, const char *dialect,
                           const seen_spec *spec, seen_key bytes,
-                          struct object **o, const char **problem);
+                          struct object **o, seen_error *error);
 
 /* A filter of another system is in its place. */
 void object_note_foreign(struct object *o);

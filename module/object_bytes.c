@@ -253,16 +253,16 @@ static bool fits(const struct family *family, const struct params *p,
 static seen_status read_filter(struct object *o, const uint8_t *bytes,
                                size_t len, seen_plan *first)
 {
-    seen_facts facts;
-    seen_status status = seen_look(bytes, len, &facts);
+    seen_facts facts = {.size = sizeof facts};
+    seen_status status = seen_look(bytes, len, &facts, NULL);
     if (status != SEEN_OK) return status;
     if (o->n == 0) *first = facts.plan;
     if (!fits(o->family, &o->params, &facts) ||
         facts.plan.bits != first->bits || facts.plan.width != first->width)
         return SEEN_CORRUPT;
-    status =
-        seen_load(&o->filter[o->n], bytes, len,
-                  o->params.keyed ? o->params.secret : NULL, &o->memory.as);
+    status = seen_load(&o->filter[o->n], bytes, len,
+                       o->params.keyed ? o->params.secret : NULL, &o->memory.as,
+                       NULL);
     if (status != SEEN_OK) return status;
     o->n++;
     object_note_foreign(o);
@@ -290,7 +290,7 @@ seen_status object_read(struct family *family, const uint8_t *bytes, size_t len,
     if (!o) return SEEN_NOMEM;
     o->deleted = get_le(bytes + 72, 8);
     size_t at = HEADER;
-    seen_plan first = {0};
+    seen_plan first = {.size = sizeof first};
     while (status == SEEN_OK && o->n < n) {
         if (len - at < 8 || get_le(bytes + at, 8) > len - at - 8) {
             status = SEEN_CORRUPT;

@@ -108,12 +108,13 @@ static const char *read_policy(const char *text, size_t len, seen_policy *p)
         const char *problem = read_number(part, equals ? equals + 1 : "", p);
         if (problem) return problem;
     }
-    static char text_of_problem[96];
-    const char *problem = seen_policy_problem(p);
-    if (!problem) return NULL;
-    snprintf(text_of_problem, sizeof text_of_problem, "a policy where %s",
-             problem);
-    return text_of_problem;
+    static char ranges[160];
+    seen_error error;
+    if (seen_policy_check(p, &error) == SEEN_OK) return NULL;
+    const char *why = error.text;
+    if (strncmp(why, "policy.", 7) == 0) why += 7; /* as it was typed */
+    snprintf(ranges, sizeof ranges, "a policy within its ranges: %.120s", why);
+    return ranges;
 }
 
 /* ---- The table ---------------------------------------------------------- */
@@ -195,7 +196,7 @@ static struct policy *ready(struct policy *p, const char **problem)
     if (p->used != clock_) p->used = ++clock_;
     close_rooms();
     if (p->x) return p;
-    if (seen_exposure_new(&p->x, &p->policy, exposure_secret, &room) !=
+    if (seen_exposure_new(&p->x, &p->policy, exposure_secret, &room, NULL) !=
         SEEN_OK) {
         p->x = NULL;
         *problem = "ERR no memory for another policy";
@@ -319,7 +320,7 @@ struct policy *policy_of(const seen_policy *numbers, const char **problem)
 
 struct policy *policy_find(const char *at, size_t len, const char **problem)
 {
-    static char refusal[128];
+    static char refusal[192];
     seen_policy numbers;
     struct policy *p = named(at, len);
     if (p) return ready(p, problem);

@@ -51,7 +51,7 @@ const struct policy *policy_set_at(size_t n);
 /* By name or by its numbers. NULL: *problem says why, until the next one. */
 struct policy *policy_find(const char *at, size_t len, const char **problem);
 
-/* The one with these numbers, which seen_policy_problem() has nothing against. */
+/* The one with these numbers, which seen_policy_check() has nothing against. */
 struct policy *policy_of(const seen_policy *numbers, const char **problem);
 bool policy_same(const seen_policy *a, const seen_policy *b);
 

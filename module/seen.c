@@ -150,7 +150,7 @@ static seen_status store(struct call *c, seen_record record,
 static void live(struct call *c)
 {
     const struct policy *policy = c->request.policy;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     if (RedisModule_GetContextFlags(c->ctx) &
             (REDISMODULE_CTX_FLAGS_REPLICATED |
              REDISMODULE_CTX_FLAGS_LOADING) ||
@@ -393,9 +393,11 @@ static void widen(seen_policy *all, bool *own, const seen_policy *one,
  * given. */
 static bool take_policy(struct call *c, const seen_policy *all)
 {
-    const char *problem = seen_policy_problem(all);
-    if (problem)
-        reply_error(c->ctx, "ERR the policies do not go together: %s", problem);
+    const char *problem;
+    seen_error error;
+    if (seen_policy_check(all, &error) != SEEN_OK)
+        reply_error(c->ctx, "ERR the policies do not go together: %s",
+                    error.text);
     else if ((c->request.policy = policy_of(all, &problem)))
         return true;
     else
@@ -555,7 +557,7 @@ int user_info(struct call *c)
 {
     const struct request *q = &c->request;
     RedisModuleCtx *ctx = c->ctx;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     if (!find_policy(c)) return REDISMODULE_OK;
     seen_status status = seen_exposure_info_of(
         q->policy->x, exposure_record(c->value), q->now_ms, &info);

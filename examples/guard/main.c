@@ -211,7 +211,7 @@ static struct result run_attack(seen_guard *guard)
 static uint64_t legitimate_misses(uint64_t *attacks)
 {
     seen_bitmap *rows;
-    if (seen_bitmap_new(&rows, HOT, NULL)) die("bitmap");
+    if (seen_bitmap_new(&rows, HOT, NULL, NULL)) die("bitmap");
     *attacks = requests;
     uint64_t row;
     for (uint64_t i = 0; i < requests; i++)

@@ -88,10 +88,12 @@ static seen_status new_filter(seen_filter **f, uint64_t rows)
     uint8_t secret[16];
     seen_status status = seen_random_secret(secret);
     if (status != SEEN_OK) return status;
-    return seen_new(f, &(seen_spec){.items = rows + rows / 4 + 1000,
-                                    .fpp = PROMISE,
-                                    .flags = SEEN_CONCURRENT | SEEN_KEYED,
-                                    .key = secret});
+    return seen_new(f,
+                    &(seen_spec){.items = rows + rows / 4 + 1000,
+                                 .fpp = PROMISE,
+                                 .flags = SEEN_CONCURRENT | SEEN_KEYED,
+                                 .secret = secret},
+                    NULL);
 }
 
 bool service_rebuild(struct worker *w,

@@ -29,10 +29,10 @@ static seen_status copy_for(const seen_filter *f, const seen_allowlist *list,
 }
 
 seen_status seen_allow(seen_filter *f, const seen_allowlist *list,
-                       seen_listed policy)
+                       seen_listed rule)
 {
     if (!f) return SEEN_INVALID;
-    if (list && policy != SEEN_LISTED_NEVER && policy != SEEN_LISTED_ALWAYS)
+    if (list && rule != SEEN_LISTED_NEVER && rule != SEEN_LISTED_ALWAYS)
         return SEEN_INVALID;
     seen_allowlist *copy = NULL;
     if (list) {
@@ -41,12 +41,12 @@ seen_status seen_allow(seen_filter *f, const seen_allowlist *list,
     }
     seen_allowlist_free(f->allowed); /* which may be the list that was given */
     f->allowed = copy;
-    f->listed = list ? policy : (seen_listed)0;
+    f->listed = list ? rule : (seen_listed)0;
     return SEEN_OK;
 }
 
-const seen_allowlist *seen_allowed(const seen_filter *f, seen_listed *policy)
+const seen_allowlist *seen_allowed(const seen_filter *f, seen_listed *rule)
 {
-    if (f->allowed && policy) *policy = f->listed;
+    if (f->allowed && rule) *rule = f->listed;
     return f->allowed;
 }

@@ -22,12 +22,14 @@ static uint64_t nwords(const seen_bitmap *b)
     return seen_words_for(b->bits);
 }
 
-seen_status seen_bitmap_new(seen_bitmap **b, uint64_t bits,
-                            const seen_allocator *allocator)
+static seen_status new (seen_bitmap **b, uint64_t bits,
+                        const seen_allocator *allocator, seen_error *e)
 {
-    if (!b || bits == 0 || bits > SEEN_BITMAP_MAX) return SEEN_INVALID;
-    if (allocator && (!allocator->alloc || !allocator->release))
-        return SEEN_INVALID;
+    if (!b) return seen_fail_null(e, "b");
+    if (bits == 0 || bits > SEEN_BITMAP_MAX)
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits %" PRIu64 ": expected 1 to 2^40", bits);
+    if (!seen_allocator_ok(allocator)) return seen_fail_allocator(e);
     seen_allocator a = seen_allocator_or_default(allocator);
     seen_bitmap *made = seen_alloc_zeroed(&a, sizeof *made);
     if (!made) return SEEN_NOMEM;
@@ -39,6 +41,13 @@ seen_status seen_bitmap_new(seen_bitmap **b, uint64_t bits,
     *made = (seen_bitmap){.words = words, .bits = bits, .allocator = a};
     *b = made;
     return SEEN_OK;
+}
+
+seen_status seen_bitmap_new(seen_bitmap **b, uint64_t bits,
+                            const seen_allocator *allocator, seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, new (b, bits, allocator, error));
 }
 
 void seen_bitmap_free(seen_bitmap *b)
@@ -195,23 +204,36 @@ seen_status seen_bitmap_save(const seen_bitmap *b, void *buf, size_t cap,
 
 /* The header of a bitmap, and no bits past its bound. */
 static seen_status read_header(const void *buf, size_t len,
-                               struct seen_native *h)
+                               struct seen_native *h, seen_error *e)
 {
-    if (!buf) return SEEN_INVALID;
-    seen_status status = seen_native_read(buf, len, h);
+    if (!buf) return seen_fail_null(e, "buf");
+    seen_status status = seen_native_read(buf, len, h, e);
     if (status != SEEN_OK) return status;
-    if (h->plan.kind != SEEN_BITMAP) return SEEN_UNSUPPORTED;
-    if (h->flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
+    if (h->plan.kind != SEEN_BITMAP)
+        return seen_fail(e, SEEN_UNSUPPORTED, "buf",
+                         "a filter of kind %u: expected a bitmap",
+                         (unsigned)h->plan.kind);
+    if (h->flags & SEEN_NATIVE_JOURNALED)
+        return seen_fail(e, SEEN_BUSY, "buf",
+                         "a file that a writer has open, or had when it died: "
+                         "open it as a file");
     if (!seen_bitmap_ops.plan_read(&h->plan) || h->hash != &seen_hash_u64)
-        return SEEN_CORRUPT;
-    if (h->listed_len) return SEEN_UNSUPPORTED;
+        return seen_corrupt(e, "the header has numbers that no bitmap has");
+    if (h->listed_len)
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "buf",
+            "a filter with an allowlist: load it with seen_load()");
     struct seen_part part = {.len = seen_words_for(h->plan.bits) * 8};
     if (h->state_len || seen_part_room(&part) != h->payload_len)
-        return SEEN_CORRUPT;
+        return seen_corrupt(
+            e, "the payload is not as long as %" PRIu64 " bits are",
+            h->plan.bits);
     const uint8_t *payload = (const uint8_t *)buf + h->payload_offset;
     uint64_t last = seen_get_le64(payload + part.len - 8);
-    if (h->plan.bits % 64 && last >> (h->plan.bits % 64)) return SEEN_CORRUPT;
-    return seen_native_check_extra(buf, h);
+    if (h->plan.bits % 64 && last >> (h->plan.bits % 64))
+        return seen_corrupt(e, "integers beyond the bound %" PRIu64,
+                            h->plan.bits);
+    return seen_native_check_extra(buf, h, e);
 }
 
 /* As many members as the header says, and nothing behind the last word. */
@@ -229,31 +251,33 @@ static bool payload_fits(const uint8_t *payload, const struct seen_native *h)
 }
 
 static seen_status read_and_verify(const void *buf, size_t len,
-                                   struct seen_native *h)
+                                   struct seen_native *h, seen_error *e)
 {
-    uint64_t block;
-    seen_status status = read_header(buf, len, h);
-    if (status == SEEN_OK) status = seen_native_verify(buf, h, &block);
+    seen_status status = read_header(buf, len, h, e);
+    if (status == SEEN_OK) status = seen_native_verify(buf, h, e);
     if (status != SEEN_OK) return status;
-    const uint8_t *payload = (const uint8_t *)buf + h->payload_offset;
-    return payload_fits(payload, h) ? SEEN_OK : SEEN_CORRUPT;
+    if (payload_fits((const uint8_t *)buf + h->payload_offset, h))
+        return SEEN_OK;
+    return seen_corrupt(e, "not the %" PRIu64 " integers that the header says",
+                        h->items);
 }
 
-seen_status seen_bitmap_verify(const void *buf, size_t len)
+seen_status seen_bitmap_verify(const void *buf, size_t len, seen_error *error)
 {
     struct seen_native h;
-    return read_and_verify(buf, len, &h);
+    seen_error_begin(error);
+    return seen_error_end(error, read_and_verify(buf, len, &h, error));
 }
 
-seen_status seen_bitmap_load(seen_bitmap **b, const void *buf, size_t len,
-                             const seen_allocator *allocator)
+static seen_status load(seen_bitmap **b, const void *buf, size_t len,
+                        const seen_allocator *allocator, seen_error *e)
 {
-    if (!b) return SEEN_INVALID;
     struct seen_native h;
-    seen_status status = read_and_verify(buf, len, &h);
+    if (!b) return seen_fail_null(e, "b");
+    seen_status status = read_and_verify(buf, len, &h, e);
     if (status != SEEN_OK) return status;
     seen_bitmap *made;
-    status = seen_bitmap_new(&made, h.plan.bits, allocator);
+    status = new (&made, h.plan.bits, allocator, e);
     if (status != SEEN_OK) return status;
     struct seen_part part = {made->words, nwords(made) * 8, true};
     seen_native_get_part(&part, (const uint8_t *)buf + h.payload_offset);
@@ -261,12 +285,26 @@ seen_status seen_bitmap_load(seen_bitmap **b, const void *buf, size_t len,
     return SEEN_OK;
 }
 
-seen_status seen_bitmap_view(seen_bitmap **b, const void *buf, size_t len)
+seen_status seen_bitmap_load(seen_bitmap **b, const void *buf, size_t len,
+                             const seen_allocator *allocator, seen_error *error)
 {
-    if (!SEEN_LITTLE_ENDIAN) return SEEN_UNSUPPORTED;
-    if (!b || (uintptr_t)buf % 8) return SEEN_INVALID;
+    seen_error_begin(error);
+    return seen_error_end(error, load(b, buf, len, allocator, error));
+}
+
+static seen_status view(seen_bitmap **b, const void *buf, size_t len,
+                        seen_error *e)
+{
+    if (!SEEN_LITTLE_ENDIAN)
+        return seen_fail(e, SEEN_UNSUPPORTED, NULL,
+                         "this machine is big-endian: bitmaps must be loaded, "
+                         "not used where they lie");
+    if (!b) return seen_fail_null(e, "b");
+    if ((uintptr_t)buf % 8)
+        return seen_fail(e, SEEN_INVALID, "buf",
+                         "buf: expected an address that is a multiple of 8");
     struct seen_native h;
-    seen_status status = read_header(buf, len, &h);
+    seen_status status = read_header(buf, len, &h, e);
     if (status != SEEN_OK) return status;
 
     seen_allocator a = seen_allocator_or_default(NULL);
@@ -280,4 +318,11 @@ seen_status seen_bitmap_view(seen_bitmap **b, const void *buf, size_t len)
                       .borrowed = true};
     *b = made;
     return SEEN_OK;
+}
+
+seen_status seen_bitmap_view(seen_bitmap **b, const void *buf, size_t len,
+                             seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, view(b, buf, len, error));
 }

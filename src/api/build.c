@@ -30,15 +30,20 @@ struct seen_builder {
 
 /* ---- As they come ------------------------------------------------------- */
 
-seen_status seen_builder_new(seen_builder **out, const seen_spec *spec)
+static seen_status builder_new(seen_builder **out, const seen_spec *spec,
+                               seen_error *e)
 {
-    if (!out || !spec) return SEEN_INVALID;
+    if (!out) return seen_fail_null(e, "b");
+    if (!spec) return seen_fail_null(e, "spec");
     seen_spec small = *spec;
     small.items = 1;
     seen_filter *hasher;
-    seen_status status = seen_make(&hasher, &small, true);
+    seen_status status = seen_make(&hasher, &small, true, e);
     if (status != SEEN_OK) return status;
     if (!hasher->ops->build) {
+        seen_fail(e, SEEN_UNSUPPORTED, "kind",
+                  "kind %s: takes keys one by one: use seen_new()",
+                  hasher->ops->name);
         seen_free(hasher);
         return SEEN_UNSUPPORTED;
     }
@@ -50,10 +55,17 @@ seen_status seen_builder_new(seen_builder **out, const seen_spec *spec)
     }
     *b = (seen_builder){.spec = *spec, .allocator = a, .hasher = hasher};
     memcpy(b->secret, hasher->secret, sizeof b->secret);
-    b->spec.key = b->secret;
+    b->spec.secret = b->secret;
     b->spec.allocator = a.alloc ? &b->allocator : NULL;
     *out = b;
     return SEEN_OK;
+}
+
+seen_status seen_builder_new(seen_builder **b, const seen_spec *spec,
+                             seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, builder_new(b, spec, error));
 }
 
 void seen_builder_free(seen_builder *b)
@@ -91,9 +103,8 @@ seen_status seen_builder_add_many(seen_builder *b, seen_keys keys)
     return SEEN_OK;
 }
 
-seen_status seen_builder_finish(seen_builder *b, seen_filter **f)
+static seen_status finish(seen_builder *b, seen_filter **f, seen_error *e)
 {
-    if (!b || !f) return SEEN_INVALID;
     uint64_t bytes = b->n * sizeof *b->hashes;
     uint64_t *spare = seen_alloc_zeroed(&b->allocator, bytes + 8);
     if (!spare) return SEEN_NOMEM;
@@ -102,7 +113,7 @@ seen_status seen_builder_finish(seen_builder *b, seen_filter **f)
 
     seen_filter *made;
     b->spec.items = b->n ? b->n : 1;
-    seen_status status = seen_make(&made, &b->spec, true);
+    seen_status status = seen_make(&made, &b->spec, true, e);
     if (status == SEEN_OK && b->n) {
         status = made->ops->build(made, b->hashes, b->n, spare);
         if (status != SEEN_OK) seen_free(made);
@@ -112,17 +123,27 @@ seen_status seen_builder_finish(seen_builder *b, seen_filter **f)
     return status;
 }
 
+seen_status seen_builder_finish(seen_builder *b, seen_filter **f,
+                                seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, !b   ? seen_fail_null(error, "b")
+                                 : !f ? seen_fail_null(error, "f")
+                                      : finish(b, f, error));
+}
+
 /* ---- At once ------------------------------------------------------------ */
 
 /* Kinds that are built: through a builder. */
-static seen_status build(seen_filter **f, const seen_spec *spec, seen_keys keys)
+static seen_status build(seen_filter **f, const seen_spec *spec, seen_keys keys,
+                         seen_error *e)
 {
     seen_builder *b;
-    seen_status status = seen_builder_new(&b, spec);
+    seen_status status = builder_new(&b, spec, e);
     if (status != SEEN_OK) return status;
     status = make_room(b, keys.n);
     if (status == SEEN_OK) status = seen_builder_add_many(b, keys);
-    if (status == SEEN_OK) status = seen_builder_finish(b, f);
+    if (status == SEEN_OK) status = finish(b, f, e);
     seen_builder_free(b);
     return status;
 }
@@ -138,17 +159,21 @@ static seen_status visit_all(seen_filter *f, seen_keys keys)
     return status;
 }
 
-seen_status seen_build(seen_filter **f, const seen_spec *spec, seen_keys keys)
+static seen_status build_any(seen_filter **f, const seen_spec *spec,
+                             seen_keys keys, seen_error *e)
 {
-    if (!f || !spec) return SEEN_INVALID;
+    if (!f) return seen_fail_null(e, "f");
+    if (!spec) return seen_fail_null(e, "spec");
     seen_status status = seen_keys_check(keys);
-    if (status != SEEN_OK) return status;
+    if (status != SEEN_OK)
+        return seen_fail(e, status, "keys",
+                         "keys: not a valid batch, see seen_keys");
     const struct seen_filter_ops *ops = seen_kinds_find(spec->kind);
-    if (ops && ops->build) return build(f, spec, keys);
+    if (ops && ops->build) return build(f, spec, keys, e);
     seen_spec sized = *spec;
     sized.items = ops && ops->hash ? 0 : keys.n ? keys.n : 1;
     seen_filter *made;
-    status = seen_make(&made, &sized, true);
+    status = seen_make(&made, &sized, true, e);
     if (status != SEEN_OK) return status;
     status = made->ops->count ? visit_all(made, keys)
                               : seen_add_many(made, keys, NULL);
@@ -158,4 +183,11 @@ seen_status seen_build(seen_filter **f, const seen_spec *spec, seen_keys keys)
     }
     *f = made;
     return SEEN_OK;
+}
+
+seen_status seen_build(seen_filter **f, const seen_spec *spec, seen_keys keys,
+                       seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, build_any(f, spec, keys, error));
 }

@@ -22,6 +22,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "seen_allowlist.h"
 
@@ -78,7 +79,7 @@ static void save_foreign(const seen_filter *f, struct seen_saved *out)
     const struct seen_link *first = &own->links[0];
     const char *name = own->dialect->facts.name;
     size_t len = 0;
-    seen_export(f, NULL, NULL, 0, &len);
+    seen_export(f, NULL, NULL, 0, &len, NULL);
     out->whole_len = foreign_room(own, len);
     out->parts[0] = (struct seen_part){NULL, out->whole_len, false};
     out->body.count = 1;
@@ -103,13 +104,13 @@ static seen_status save_whole(const seen_filter *f, struct seen_saved *out)
     out->whole = seen_alloc_zeroed(&system_memory, out->whole_len);
     if (!out->whole) return SEEN_NOMEM;
     out->parts[0].at = out->whole;
-    return seen_export(f, NULL, out->whole, len, &len);
+    return seen_export(f, NULL, out->whole, len, &len, NULL);
 }
 
 /* Concurrent adds count nothing on the way. */
 static uint64_t estimate(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.items;
 }
@@ -243,24 +244,38 @@ seen_status seen_save_range(const seen_filter *f, uint32_t flags, uint64_t from,
 
 /* ---- Load --------------------------------------------------------------- */
 
+/* Checksums are right, so this is no accident: something else wrote it. */
+#define STATE_WRONG   "the state before the payload is not one that seen writes"
+#define PAYLOAD_WRONG "the payload is not one that seen writes"
+#define PADDING_WRONG "bytes behind the payload that are not zero"
+
 const uint8_t seen_any_secret[16] = {0};
 
 static seen_status choose_secret(const struct seen_native *h,
-                                 const uint8_t *given, uint8_t secret[16])
+                                 const uint8_t *given, uint8_t secret[16],
+                                 seen_error *e)
 {
     memcpy(secret, h->secret, 16);
     if (given == seen_any_secret) return SEEN_OK;
-    if (!given) return h->flags & SEEN_NATIVE_APART ? SEEN_NO_SECRET : SEEN_OK;
-    bool right = h->flags & SEEN_NATIVE_KEYED &&
-                 seen_secret_check(given) == h->secret_check;
-    if (!right) return SEEN_MISMATCH;
+    if (!given && h->flags & SEEN_NATIVE_APART)
+        return seen_fail(
+            e, SEEN_NO_SECRET, "secret",
+            "secret: kept apart from this filter: expected its 16 bytes");
+    if (!given) return SEEN_OK;
+    if (!(h->flags & SEEN_NATIVE_KEYED))
+        return seen_fail(e, SEEN_MISMATCH, "secret",
+                         "secret: this filter has none: expected NULL");
+    if (seen_secret_check(given) != h->secret_check)
+        return seen_fail(e, SEEN_MISMATCH, "secret",
+                         "secret: not the one that this filter was made with");
     memcpy(secret, given, 16);
     return SEEN_OK;
 }
 
 /* The common part of the filter, and whether its kind could be like this. */
 static seen_status read_common(const struct seen_native *h,
-                               const uint8_t *given, seen_filter *common)
+                               const uint8_t *given, seen_filter *common,
+                               seen_error *e)
 {
     bool keyed = h->flags & SEEN_NATIVE_KEYED;
     *common = (seen_filter){.ops = seen_kinds_find(h->plan.kind),
@@ -269,12 +284,18 @@ static seen_status read_common(const struct seen_native *h,
                             .plan = h->plan,
                             .items = h->items,
                             .key_form = (seen_key_form)h->key_form};
-    if (!common->ops) return SEEN_UNSUPPORTED;
+    if (!common->ops)
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "buf",
+            "kind %u at offset 10: not one that this version knows",
+            (unsigned)h->plan.kind);
     if (common->flags & ~common->ops->flags ||
         h->hash != seen_kind_hash(common->ops, keyed, h->hash->bits) ||
         !common->ops->plan_read(&common->plan))
-        return SEEN_CORRUPT;
-    return choose_secret(h, given, common->secret);
+        return seen_corrupt(
+            e, "the header has numbers that no filter of kind %s has",
+            common->ops->name);
+    return choose_secret(h, given, common->secret, e);
 }
 
 /* The kind's own numbers; then the parts must be as long as the payload. */
@@ -301,7 +322,7 @@ static seen_status read_state(seen_filter *f, const uint8_t *buf,
 }
 
 static seen_status read_list(seen_filter *f, const uint8_t *buf,
-                             const struct seen_native *h)
+                             const struct seen_native *h, seen_error *e)
 {
     const uint8_t *listed = buf + h->table_offset +
                             4 * seen_native_pages(h->payload_len) +
@@ -309,10 +330,14 @@ static seen_status read_list(seen_filter *f, const uint8_t *buf,
     if (h->listed_len == 0 && h->listed_policy == 0) return SEEN_OK;
     if (h->listed_policy != SEEN_LISTED_NEVER &&
         h->listed_policy != SEEN_LISTED_ALWAYS)
-        return SEEN_CORRUPT;
+        return seen_corrupt(
+            e, "rule %u of the allowlist at offset 50: expected 1 or 2",
+            h->listed_policy);
     seen_allowlist *list;
     seen_status status =
-        seen_allowlist_load(&list, listed, h->listed_len, NULL);
+        seen_allowlist_load(&list, listed, h->listed_len, NULL, NULL);
+    if (status == SEEN_CORRUPT)
+        seen_corrupt(e, "the allowlist is not one that seen writes");
     if (status != SEEN_OK) return status;
     status = seen_allow(f, list, (seen_listed)h->listed_policy);
     seen_allowlist_free(list);
@@ -386,8 +411,7 @@ static bool room_fits(const struct seen_dialect *d, const seen_spec *spec,
                       const uint8_t *payload, uint64_t len, uint64_t room)
 {
     struct seen_foreign shape;
-    const char *why;
-    if (seen_dialect_read(d, spec, payload, (size_t)len, &shape, &why) !=
+    if (seen_dialect_read(d, spec, payload, (size_t)len, &shape, NULL) !=
         SEEN_OK)
         return false;
     struct seen_part part = {.len = foreign_room(&shape, len)};
@@ -425,7 +449,7 @@ static seen_status check_bytes(const seen_filter *f, const uint8_t *payload,
     size_t again = 0;
     uint8_t *bytes = seen_alloc_zeroed(&system_memory, len + 1);
     if (!bytes) return SEEN_NOMEM;
-    seen_status status = seen_export(f, NULL, bytes, len, &again);
+    seen_status status = seen_export(f, NULL, bytes, len, &again, NULL);
     bool same = status == SEEN_OK && again == len &&
                 (len == 0 || memcmp(bytes, payload, len) == 0);
     seen_release(&system_memory, bytes, len + 1);
@@ -435,44 +459,51 @@ static seen_status check_bytes(const seen_filter *f, const uint8_t *payload,
 static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
                                    const struct seen_native *h,
                                    enum seen_restore_mode mode,
-                                   const seen_allocator *allocator)
+                                   const seen_allocator *allocator,
+                                   seen_error *e)
 {
     /* 1. The container. */
     seen_spec spec = {.allocator = allocator};
-    uint64_t len, page;
+    uint64_t len;
     bool counted;
-    seen_status status = seen_native_check_extra(buf, h);
+    seen_status status = seen_native_check_extra(buf, h, e);
     if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, &page);
+        status = seen_native_verify(buf, h, e);
     if (status != SEEN_OK) return status;
-    if (mode == SEEN_RESTORE_MAP) return SEEN_UNSUPPORTED;
+    if (mode == SEEN_RESTORE_MAP)
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "buf",
+            "a filter of another system cannot be changed in its file");
     const struct seen_dialect *d =
         read_foreign_state(buf, h, &spec, &len, &counted);
     static const uint8_t no_seed[16];
     if (!d || h->hash != &seen_hash_xxh3_64 ||
         memcmp(h->secret, no_seed, sizeof no_seed) != 0)
-        return SEEN_CORRUPT;
+        return seen_corrupt(e, STATE_WRONG);
     const uint8_t *payload = buf + h->payload_offset;
     for (uint64_t at = len; at < h->payload_len; at++)
-        if (payload[at]) return SEEN_CORRUPT;
-    if (!room_fits(d, &spec, payload, len, h->payload_len)) return SEEN_CORRUPT;
+        if (payload[at]) return seen_corrupt(e, PADDING_WRONG);
+    if (!room_fits(d, &spec, payload, len, h->payload_len))
+        return seen_corrupt(e, PAYLOAD_WRONG);
 
     /* 2. What is in it. */
     seen_filter *f;
     status = SEEN_UNSUPPORTED;
     if (mode == SEEN_RESTORE_VIEW)
-        status =
-            seen_import_view(&f, d->facts.name, &spec, payload, (size_t)len);
+        status = seen_import_view(&f, d->facts.name, &spec, payload,
+                                  (size_t)len, NULL);
     if (status == SEEN_UNSUPPORTED) {
-        status = seen_import(&f, d->facts.name, &spec, payload, (size_t)len);
+        status =
+            seen_import(&f, d->facts.name, &spec, payload, (size_t)len, NULL);
         if (status == SEEN_OK) f->frozen = mode == SEEN_RESTORE_VIEW;
     }
     if (status == SEEN_NOMEM) return status;
-    if (status != SEEN_OK) return SEEN_CORRUPT;
+    if (status != SEEN_OK) return seen_corrupt(e, PAYLOAD_WRONG);
     status = adopt(f, h, &spec, counted) ? SEEN_OK : SEEN_CORRUPT;
     if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
         status = check_bytes(f, payload, (size_t)len);
-    if (status == SEEN_OK) status = read_list(f, buf, h);
+    if (status == SEEN_CORRUPT) seen_corrupt(e, PAYLOAD_WRONG);
+    if (status == SEEN_OK) status = read_list(f, buf, h, e);
     if (status != SEEN_OK) {
         seen_free(f);
         return status;
@@ -486,25 +517,28 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
 seen_status seen_restore(seen_filter **out, const uint8_t *buf,
                          const struct seen_native *h,
                          enum seen_restore_mode mode, const uint8_t *secret,
-                         const seen_allocator *allocator)
+                         const seen_allocator *allocator, seen_error *e)
 {
-    if (h->plan.kind == SEEN_FOREIGN) {
-        bool given = secret && secret != seen_any_secret;
-        return given ? SEEN_MISMATCH
-                     : restore_foreign(out, buf, h, mode, allocator);
-    }
+    if (h->plan.kind == SEEN_FOREIGN && secret && secret != seen_any_secret)
+        return seen_fail(e, SEEN_MISMATCH, "secret",
+                         "secret: this filter has none: expected NULL");
+    if (h->plan.kind == SEEN_FOREIGN)
+        return restore_foreign(out, buf, h, mode, allocator, e);
     /* 1. Everything that can be checked without memory. */
     seen_filter common;
-    uint64_t page;
-    seen_status status = read_common(h, secret, &common);
-    if (status == SEEN_OK) status = seen_native_check_extra(buf, h);
+    seen_status status = read_common(h, secret, &common, e);
+    if (status == SEEN_OK) status = seen_native_check_extra(buf, h, e);
     if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, &page);
+        status = seen_native_verify(buf, h, e);
     if (status != SEEN_OK) return status;
     if (mode != SEEN_RESTORE_COPY && !SEEN_LITTLE_ENDIAN)
-        return SEEN_UNSUPPORTED;
+        return seen_fail(e, SEEN_UNSUPPORTED, NULL,
+                         "this machine is big-endian: filters must be loaded, "
+                         "not used where they lie");
     if (mode == SEEN_RESTORE_MAP && !common.ops->touches)
-        return SEEN_UNSUPPORTED;
+        return seen_fail(e, SEEN_UNSUPPORTED, "buf",
+                         "kind %s cannot be changed in its file",
+                         common.ops->name);
 
     /* 2. The state. */
     seen_allocator a = seen_allocator_or_default(allocator);
@@ -513,6 +547,7 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
     *f = common;
     f->allocator = a;
     status = read_state(f, buf, h);
+    if (status == SEEN_CORRUPT) seen_corrupt(e, STATE_WRONG);
 
     /* 3. The parts. */
     const uint8_t *payload = buf + h->payload_offset;
@@ -526,8 +561,8 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
     f->frozen = mode == SEEN_RESTORE_VIEW;
     if (!f->frozen &&
         ((f->ops->parts_ok && !f->ops->parts_ok(f)) || !padding_ok(f, payload)))
-        status = SEEN_CORRUPT;
-    if (status == SEEN_OK) status = read_list(f, buf, h);
+        status = seen_corrupt(e, PAYLOAD_WRONG);
+    if (status == SEEN_OK) status = read_list(f, buf, h, e);
     if (status != SEEN_OK) {
         seen_free(f);
         return status;
@@ -536,65 +571,95 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
     return SEEN_OK;
 }
 
-static seen_status load(seen_filter **f, const void *buf, size_t len,
-                        enum seen_restore_mode mode, const uint8_t *secret,
-                        const seen_allocator *allocator)
+static seen_status read_header(const void *buf, size_t len,
+                               struct seen_native *h, seen_error *e)
 {
-    if (!f || !buf) return SEEN_INVALID;
-    struct seen_native h;
-    seen_status status = seen_native_read(buf, len, &h);
-    if (status != SEEN_OK) return status;
-    if (h.flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
-    return seen_restore(f, buf, &h, mode, secret, allocator);
-}
-
-seen_status seen_load(seen_filter **f, const void *buf, size_t len,
-                      const uint8_t *secret, const seen_allocator *allocator)
-{
-    if (allocator && (!allocator->alloc || !allocator->release))
-        return SEEN_INVALID;
-    return load(f, buf, len, SEEN_RESTORE_COPY, secret, allocator);
-}
-
-seen_status seen_view(seen_filter **f, const void *buf, size_t len,
-                      const uint8_t *secret)
-{
-    if ((uintptr_t)buf % SEEN_LINE_SIZE) return SEEN_INVALID;
-    return load(f, buf, len, SEEN_RESTORE_VIEW, secret, NULL);
-}
-
-seen_status seen_verify(const void *buf, size_t len)
-{
-    if (!buf) return SEEN_INVALID;
-    struct seen_native h;
-    uint64_t page;
-    seen_status status = seen_native_read(buf, len, &h);
-    if (status == SEEN_OK && h.flags & SEEN_NATIVE_JOURNALED) return SEEN_BUSY;
-    if (status == SEEN_OK) status = seen_native_check_extra(buf, &h);
-    if (status == SEEN_OK) status = seen_native_verify(buf, &h, &page);
+    if (!buf) return seen_fail_null(e, "buf");
+    seen_status status = seen_native_read(buf, len, h, e);
+    if (status == SEEN_OK && h->flags & SEEN_NATIVE_JOURNALED)
+        return seen_fail(e, SEEN_BUSY, "buf",
+                         "a file that a writer has open, or had when it died: "
+                         "open it as a file");
     return status;
 }
 
-seen_status seen_look(const void *buf, size_t len, seen_facts *facts)
+static seen_status load(seen_filter **f, const void *buf, size_t len,
+                        enum seen_restore_mode mode, const uint8_t *secret,
+                        const seen_allocator *allocator, seen_error *e)
 {
-    if (!buf || !facts) return SEEN_INVALID;
+    struct seen_native h;
+    if (!f) return seen_fail_null(e, "f");
+    if (!seen_allocator_ok(allocator)) return seen_fail_allocator(e);
+    if (mode == SEEN_RESTORE_VIEW && (uintptr_t)buf % SEEN_LINE_SIZE)
+        return seen_fail(e, SEEN_INVALID, "buf",
+                         "buf: expected an address that is a multiple of %d",
+                         SEEN_LINE_SIZE);
+    seen_status status = read_header(buf, len, &h, e);
+    if (status != SEEN_OK) return status;
+    return seen_restore(f, buf, &h, mode, secret, allocator, e);
+}
+
+seen_status seen_load(seen_filter **f, const void *buf, size_t len,
+                      const uint8_t *secret, const seen_allocator *allocator,
+                      seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(
+        error, load(f, buf, len, SEEN_RESTORE_COPY, secret, allocator, error));
+}
+
+seen_status seen_view(seen_filter **f, const void *buf, size_t len,
+                      const uint8_t *secret, seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(
+        error, load(f, buf, len, SEEN_RESTORE_VIEW, secret, NULL, error));
+}
+
+seen_status seen_verify(const void *buf, size_t len, seen_error *error)
+{
+    struct seen_native h;
+    seen_error_begin(error);
+    seen_status status = read_header(buf, len, &h, error);
+    if (status == SEEN_OK) status = seen_native_check_extra(buf, &h, error);
+    if (status == SEEN_OK) status = seen_native_verify(buf, &h, error);
+    return seen_error_end(error, status);
+}
+
+static seen_status look(const void *buf, size_t len, seen_facts *facts,
+                        seen_error *e)
+{
     struct seen_native h;
     seen_filter *f;
-    seen_status status = seen_native_read(buf, len, &h);
+    if (!buf) return seen_fail_null(e, "buf");
+    if (!facts) return seen_fail_null(e, "facts");
+    if (!seen_out_ok(&facts->size))
+        return seen_fail_size(e, "facts", facts->size);
+    seen_status status = seen_native_read(buf, len, &h, e);
     if (status == SEEN_OK)
-        status =
-            seen_restore(&f, buf, &h, SEEN_RESTORE_VIEW, seen_any_secret, NULL);
+        status = seen_restore(&f, buf, &h, SEEN_RESTORE_VIEW, seen_any_secret,
+                              NULL, e);
     if (status != SEEN_OK) return status;
-    *facts = (seen_facts){.plan = f->plan,
-                          .hash = h.hash->name,
-                          .items = h.items,
-                          .bytes = len,
-                          .keyed = h.flags & SEEN_NATIVE_KEYED,
-                          .secret_apart = h.flags & SEEN_NATIVE_APART,
-                          .journaled = h.flags & SEEN_NATIVE_JOURNALED,
-                          .key_form = f->key_form,
-                          .id = h.id,
-                          .epoch = h.epoch};
+    seen_facts own = {.plan = f->plan,
+                      .hash = h.hash->name,
+                      .items = h.items,
+                      .bytes = len,
+                      .keyed = h.flags & SEEN_NATIVE_KEYED,
+                      .secret_apart = h.flags & SEEN_NATIVE_APART,
+                      .journaled = h.flags & SEEN_NATIVE_JOURNALED,
+                      .key_form = f->key_form,
+                      .id = h.id,
+                      .epoch = h.epoch};
+    size_t room =
+        facts->size - seen_min_size(facts->size, offsetof(seen_facts, plan));
+    own.plan.size = room; /* as much of it as the caller has */
     seen_free(f);
-    return SEEN_OK;
+    return seen_out(&facts->size, &own, sizeof own);
+}
+
+seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
+                      seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, look(buf, len, facts, error));
 }

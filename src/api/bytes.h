@@ -36,6 +36,7 @@ SEEN_PRIVATE seen_status seen_restore(seen_filter **f, const uint8_t *buf,
                                       const struct seen_native *h,
                                       enum seen_restore_mode mode,
                                       const uint8_t *secret,
-                                      const seen_allocator *allocator);
+                                      const seen_allocator *allocator,
+                                      seen_error *e);
 
 #endif

@@ -2,30 +2,30 @@
 #include "dialect/dialect.h"
 
 #include "api/make.h"
+#include "api/plan.h"
 #include "base/alloc.h"
+#include "base/out.h"
 
 #include <string.h>
 
 /* ---- Which there are ---------------------------------------------------- */
 
-static void tell(const struct seen_dialect *d, seen_dialect_facts *facts)
+static bool tell(const struct seen_dialect *d, seen_dialect_facts *facts)
 {
-    *facts = d->facts;
-    facts->hash = d->scheme->hash;
+    if (!d || !facts) return d != NULL;
+    seen_dialect_facts own = d->facts;
+    own.hash = d->scheme->hash;
+    return seen_out(&facts->size, &own, sizeof own) == SEEN_OK;
 }
 
 bool seen_dialect_at(size_t index, seen_dialect_facts *facts)
 {
-    const struct seen_dialect *d = seen_dialect_row(index);
-    if (d && facts) tell(d, facts);
-    return d != NULL;
+    return tell(seen_dialect_row(index), facts);
 }
 
 bool seen_dialect_named(const char *name, seen_dialect_facts *facts)
 {
-    const struct seen_dialect *d = name ? seen_dialect_find(name) : NULL;
-    if (d && facts) tell(d, facts);
-    return d != NULL;
+    return tell(name ? seen_dialect_find(name) : NULL, facts);
 }
 
 size_t seen_sniff(const void *buf, size_t len, const char **names, size_t cap)
@@ -42,13 +42,13 @@ size_t seen_sniff(const void *buf, size_t len, const char **names, size_t cap)
 
 /* ---- New ---------------------------------------------------------------- */
 
-seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec)
+seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec,
+                              seen_error *e)
 {
     struct seen_foreign shape;
     seen_plan plan;
-    const char *problem;
-    seen_status status = seen_plan_for(spec, &plan);
-    if (status == SEEN_OK) status = seen_dialect_plan(spec, &shape, &problem);
+    seen_status status = seen_plan_check(spec, &plan, e);
+    if (status == SEEN_OK) status = seen_dialect_plan(spec, &shape, e);
     if (status != SEEN_OK) return status;
     return seen_make_like(f, &shape.common, sizeof shape, spec->allocator);
 }
@@ -64,25 +64,24 @@ static void copy_links(struct seen_foreign *f, const struct seen_foreign *from)
     if (f->data_len) memcpy(f->data, from->data, (size_t)f->data_len);
 }
 
-static seen_status import(seen_filter **out, const char *name,
-                          const seen_spec *spec, const void *buf, size_t len,
-                          struct seen_foreign *shape, const char **why)
+static seen_status read(seen_filter **out, const char *name,
+                        const seen_spec *spec, const void *buf, size_t len,
+                        struct seen_foreign *shape, seen_error *e)
 {
-    if (!out || !name || (len && !buf)) return SEEN_INVALID;
-    if (spec && spec->allocator &&
-        (!spec->allocator->alloc || !spec->allocator->release))
-        return SEEN_INVALID;
+    if (!out) return seen_fail_null(e, "f");
+    if (!name) return seen_fail_null(e, "dialect");
+    if (len && !buf) return seen_fail_null(e, "buf");
     const struct seen_dialect *d = seen_dialect_find(name);
-    if (!d) return SEEN_ABSENT;
-    return seen_dialect_read(d, spec, buf, len, shape, why);
+    if (!d) return seen_no_dialect(name, e);
+    return seen_dialect_read(d, spec, buf, len, shape, e);
 }
 
-seen_status seen_import(seen_filter **out, const char *dialect,
-                        const seen_spec *spec, const void *buf, size_t len)
+static seen_status import(seen_filter **out, const char *dialect,
+                          const seen_spec *spec, const void *buf, size_t len,
+                          seen_error *e)
 {
     struct seen_foreign shape;
-    const char *why;
-    seen_status status = import(out, dialect, spec, buf, len, &shape, &why);
+    seen_status status = read(out, dialect, spec, buf, len, &shape, e);
     if (status != SEEN_OK) return status;
     seen_filter *f;
     status = seen_make_like(&f, &shape.common, sizeof shape,
@@ -96,6 +95,14 @@ seen_status seen_import(seen_filter **out, const char *dialect,
     return SEEN_OK;
 }
 
+seen_status seen_import(seen_filter **f, const char *dialect,
+                        const seen_spec *spec, const void *buf, size_t len,
+                        seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, import(f, dialect, spec, buf, len, error));
+}
+
 /* Short strings would have to be made longer first. */
 static bool lies_there(const struct seen_foreign *shape)
 {
@@ -105,14 +112,19 @@ static bool lies_there(const struct seen_foreign *shape)
     return true;
 }
 
-seen_status seen_import_view(seen_filter **out, const char *dialect,
-                             const seen_spec *spec, const void *buf, size_t len)
+static seen_status import_view(seen_filter **out, const char *dialect,
+                               const seen_spec *spec, const void *buf,
+                               size_t len, seen_error *e)
 {
     struct seen_foreign shape;
-    const char *why;
-    seen_status status = import(out, dialect, spec, buf, len, &shape, &why);
+    seen_status status = read(out, dialect, spec, buf, len, &shape, e);
     if (status != SEEN_OK) return status;
-    if (!lies_there(&shape)) return SEEN_UNSUPPORTED;
+    if (!lies_there(&shape))
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "dialect",
+            "dialect %s: these bytes must be decoded first: import "
+            "them into memory with seen_import()",
+            dialect);
     seen_allocator a = seen_allocator_or_default(spec ? spec->allocator : NULL);
     struct seen_foreign *f = seen_alloc_zeroed(&a, sizeof *f);
     if (!f) return SEEN_NOMEM;
@@ -123,31 +135,52 @@ seen_status seen_import_view(seen_filter **out, const char *dialect,
     return SEEN_OK;
 }
 
-const char *seen_import_problem(const char *dialect, const seen_spec *spec,
-                                const void *buf, size_t len)
+seen_status seen_import_view(seen_filter **f, const char *dialect,
+                             const seen_spec *spec, const void *buf, size_t len,
+                             seen_error *error)
 {
-    struct seen_foreign shape;
-    seen_filter *unused;
-    const char *why = NULL;
-    seen_status status = import(&unused, dialect, spec, buf, len, &shape, &why);
-    if (status == SEEN_OK) return NULL;
-    return why ? why : seen_strerror(status);
+    seen_error_begin(error);
+    return seen_error_end(error,
+                          import_view(f, dialect, spec, buf, len, error));
 }
 
 /* ---- To bytes ----------------------------------------------------------- */
 
-seen_status seen_export(const seen_filter *f, const char *dialect, void *buf,
-                        size_t cap, size_t *len)
+static seen_status export(const seen_filter *f, const char *dialect, void *buf,
+                          size_t cap, size_t *len, seen_error *e)
 {
-    if (!f || !len || (cap && !buf)) return SEEN_INVALID;
+    if (!f) return seen_fail_null(e, "f");
+    if (!len) return seen_fail_null(e, "len");
+    if (cap && !buf) return seen_fail_null(e, "buf");
     const struct seen_dialect *d = dialect ? seen_dialect_find(dialect) : NULL;
-    if (dialect && !d) return SEEN_ABSENT;
-    if (f->plan.kind != SEEN_FOREIGN) return SEEN_MISMATCH;
+    if (dialect && !d) return seen_no_dialect(dialect, e);
+    if (f->plan.kind != SEEN_FOREIGN)
+        return seen_fail(e, SEEN_MISMATCH, "f",
+                         "f: kind %s has no dialect: only its keys could make "
+                         "such a filter",
+                         f->ops->name);
     const struct seen_foreign *own = seen_foreign_of(f);
     if (!d) d = own->dialect;
-    if (d->scheme != own->scheme) return SEEN_MISMATCH;
+    if (d->scheme != own->scheme)
+        return seen_fail(e, SEEN_MISMATCH, "dialect",
+                         "dialect %s: finds the bits of a key elsewhere than "
+                         "%s: only the keys could make such a filter",
+                         d->facts.name, own->dialect->facts.name);
     seen_status status = d->write(own, NULL, len);
+    if (status == SEEN_MISMATCH)
+        return seen_fail(e, status, "dialect",
+                         "dialect %s: its form cannot hold this filter of %s",
+                         d->facts.name, own->dialect->facts.name);
     if (status != SEEN_OK) return status;
-    if (cap < *len) return SEEN_SHORT;
+    if (cap < *len)
+        return seen_fail(e, SEEN_SHORT, "cap", "cap %zu: the bytes take %zu",
+                         cap, *len);
     return d->write(own, buf, len);
+}
+
+seen_status seen_export(const seen_filter *f, const char *dialect, void *buf,
+                        size_t cap, size_t *len, seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, export(f, dialect, buf, cap, len, error));
 }

@@ -9,6 +9,7 @@
 #include "api/plan.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "hash/xxh3.h"
 
@@ -40,29 +41,37 @@ seen_status seen_make_like(seen_filter **out, const seen_filter *pattern,
     return SEEN_OK;
 }
 
-seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built)
+seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built,
+                      seen_error *e)
 {
-    const char *problem;
     seen_filter pattern = {0};
-    if (spec && spec->dialect) return seen_make_foreign(f, spec);
-    seen_status status = seen_plan_check(spec, &pattern.plan, &problem);
+    if (spec && spec->dialect) return seen_make_foreign(f, spec, e);
+    seen_status status = seen_plan_check(spec, &pattern.plan, e);
     if (status != SEEN_OK) return status;
 
     bool keyed = spec->flags & SEEN_KEYED;
     pattern.ops = seen_kinds_find(pattern.plan.kind);
-    if (pattern.ops->build && !built) return SEEN_UNSUPPORTED;
+    if (pattern.ops->build && !built)
+        return seen_fail(e, SEEN_UNSUPPORTED, "kind",
+                         "kind %s: built from all its keys at once: use "
+                         "seen_build() or seen_builder_new()",
+                         pattern.ops->name);
     pattern.hash = seen_kind_hash(pattern.ops, keyed, pattern.plan.hash_bits);
     pattern.flags = spec->flags;
     pattern.limit = spec->limit;
     pattern.key_form = spec->key_form;
-    if (spec->key && !pattern.hash->plain) /* which reads no seed */
-        memcpy(pattern.secret, spec->key, keyed ? 16 : 8);
+    if (keyed)
+        memcpy(pattern.secret, spec->secret, sizeof pattern.secret);
+    else if (!pattern.hash->plain) /* which reads no seed */
+        seen_put_le64(pattern.secret, spec->seed);
     return seen_make_like(f, &pattern, sizeof pattern, spec->allocator);
 }
 
-seen_status seen_new(seen_filter **f, const seen_spec *spec)
+seen_status seen_new(seen_filter **f, const seen_spec *spec, seen_error *error)
 {
-    return f ? seen_make(f, spec, false) : SEEN_INVALID;
+    seen_error_begin(error);
+    return seen_error_end(error, f ? seen_make(f, spec, false, error)
+                                   : seen_fail_null(error, "f"));
 }
 
 void seen_free(seen_filter *f)
@@ -76,9 +85,7 @@ void seen_free(seen_filter *f)
 seen_status seen_copy(seen_filter **copy, const seen_filter *f,
                       const seen_allocator *allocator)
 {
-    if (!copy || !f) return SEEN_INVALID;
-    if (allocator && (!allocator->alloc || !allocator->release))
-        return SEEN_INVALID;
+    if (!copy || !f || !seen_allocator_ok(allocator)) return SEEN_INVALID;
     seen_filter *made;
     seen_status status =
         seen_make_like(&made, f, f->ops->state_size, allocator);
@@ -252,19 +259,74 @@ static bool same_hash(const seen_filter *a, const seen_filter *b)
            memcmp(a->secret, b->secret, sizeof a->secret) == 0;
 }
 
-seen_status seen_merge(seen_filter *into, const seen_filter *from,
-                       seen_merge_op op)
+/* What differs: of all that must agree, what says most to its reader. */
+static seen_status differ(const seen_filter *a, const seen_filter *b,
+                          seen_error *e)
 {
-    if (!into || !from || (op != SEEN_UNION && op != SEEN_INTERSECTION))
-        return SEEN_INVALID;
+    const seen_plan *p = &a->plan, *q = &b->plan;
+    if (p->kind != q->kind)
+        return seen_fail(
+            e, SEEN_MISMATCH, "kind",
+            "kind %s and kind %s: expected two filters of one kind",
+            a->ops->name, b->ops->name);
+    if (a->hash != b->hash)
+        return seen_fail(
+            e, SEEN_MISMATCH, "hash",
+            "hash %s and hash %s: expected two filters of one hash",
+            a->hash->name, b->hash->name);
+    if (memcmp(a->secret, b->secret, sizeof a->secret) != 0)
+        return seen_fail(
+            e, SEEN_MISMATCH, a->hash->keyed ? "secret" : "seed",
+            "%s: differs: expected two filters made with the same one",
+            a->hash->keyed ? "secret" : "seed");
+    if (p->bits != q->bits)
+        return seen_fail(e, SEEN_MISMATCH, "bits",
+                         "bits %" PRIu64 " and %" PRIu64
+                         ": expected two filters of one size",
+                         p->bits, q->bits);
+    if (p->hashes != q->hashes)
+        return seen_fail(e, SEEN_MISMATCH, "hashes",
+                         "hashes %u and %u: expected the same number",
+                         p->hashes, q->hashes);
+    return seen_fail(e, SEEN_MISMATCH, NULL,
+                     "the parameters of the two filters differ");
+}
+
+static seen_status merge(seen_filter *into, const seen_filter *from,
+                         seen_merge_op op, seen_error *e)
+{
+    if (!into) return seen_fail_null(e, "into");
+    if (!from) return seen_fail_null(e, "from");
+    if (op != SEEN_UNION && op != SEEN_INTERSECTION)
+        return seen_fail(e, SEEN_INVALID, "op",
+                         "op %d: expected SEEN_UNION or SEEN_INTERSECTION",
+                         (int)op);
     bool same_form = into->key_form == from->key_form;
-    if (!same_hash(into, from) ||
-        (!same_form && into->key_form && from->key_form))
-        return SEEN_MISMATCH;
-    if (into->frozen) return SEEN_UNSUPPORTED;
+    if (!same_hash(into, from)) return differ(into, from, e);
+    if (!same_form && into->key_form && from->key_form)
+        return seen_fail(e, SEEN_MISMATCH, "key_form",
+                         "key_form %d and %d: the keys of the two were made "
+                         "from text in different ways",
+                         (int)into->key_form, (int)from->key_form);
+    if (into->frozen)
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "into",
+            "into: a view, whose bits cannot be changed: merge into a copy");
     seen_status status = into->ops->merge(into, from, op);
+    if (status == SEEN_MISMATCH) return differ(into, from, e);
+    if (status == SEEN_UNSUPPORTED)
+        return seen_fail(e, status, "op", "op: filters of kind %s have no %s",
+                         into->ops->name,
+                         op == SEEN_UNION ? "union" : "intersection");
     if (status == SEEN_OK && !same_form) into->key_form = SEEN_KEYS_UNKNOWN;
     return status;
+}
+
+seen_status seen_merge(seen_filter *into, const seen_filter *from,
+                       seen_merge_op op, seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, merge(into, from, op, error));
 }
 
 seen_status seen_reserve(seen_filter *f, uint64_t items)
@@ -295,30 +357,34 @@ bool seen_equal(const seen_filter *a, const seen_filter *b)
     return same_hash(a, b) && same_list(a, b) && a->ops->equal(a, b);
 }
 
-void seen_info_of(const seen_filter *f, seen_info *info)
+seen_status seen_info_of(const seen_filter *f, seen_info *info)
 {
-    *info = (seen_info){.kind = f->plan.kind,
-                        .flags = f->flags,
-                        .hash = f->hash->name,
-                        .hashes = f->plan.hashes,
-                        .lines = f->plan.lines,
-                        .capacity = f->plan.items,
-                        .fpp = f->plan.fpp,
-                        .key_form = f->key_form};
-    f->ops->info(f, info);
-    if (info->kind == SEEN_FOREIGN)
-        info->dialect = seen_foreign_of(f)->dialect->facts.name;
-    if (f->allowed) info->bytes += seen_allowlist_bytes(f->allowed);
+    if (!info || !seen_out_ok(&info->size)) return SEEN_INVALID;
+    seen_info own = {.kind = f->plan.kind,
+                     .flags = f->flags,
+                     .hash = f->hash->name,
+                     .hashes = f->plan.hashes,
+                     .lines = f->plan.lines,
+                     .capacity = f->plan.items,
+                     .fpp = f->plan.fpp,
+                     .key_form = f->key_form};
+    f->ops->info(f, &own);
+    if (own.kind == SEEN_FOREIGN)
+        own.dialect = seen_foreign_of(f)->dialect->facts.name;
+    if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
+    return seen_out(&info->size, &own, sizeof own);
 }
 
-void seen_size_of(const seen_filter *f, seen_size *size)
+seen_status seen_size_of(const seen_filter *f, seen_size *size)
 {
-    *size = (seen_size){.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
-                        .capacity = f->plan.items,
-                        .bytes = f->plan.bytes,
-                        .layers = 1};
-    if (f->ops->size) f->ops->size(f, size);
+    if (!size || !seen_out_ok(&size->size)) return SEEN_INVALID;
+    seen_size own = {.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
+                     .capacity = f->plan.items,
+                     .bytes = f->plan.bytes,
+                     .layers = 1};
+    if (f->ops->size) f->ops->size(f, &own);
     if (f->plan.kind == SEEN_FOREIGN)
-        size->dialect = seen_foreign_of(f)->dialect->facts.name;
-    if (f->allowed) size->bytes += seen_allowlist_bytes(f->allowed);
+        own.dialect = seen_foreign_of(f)->dialect->facts.name;
+    if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
+    return seen_out(&size->size, &own, sizeof own);
 }

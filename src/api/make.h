@@ -6,8 +6,10 @@
 #include "seen.h"
 
 /* f is not NULL; `built`: keys will come through ops->build. */
-seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built);
-seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec);
+seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built,
+                      seen_error *e);
+seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec,
+                              seen_error *e);
 
 /* A filter from the first `size` bytes of `pattern`, with an allocator of its
  * own, parts full of zeros and no list. */

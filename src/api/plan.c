@@ -3,31 +3,13 @@
 #include "seen.h"
 
 #include "api/plan.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "filter/filter.h"
 #include "plan/sizing.h"
 
+#include <math.h>
 #include <string.h>
-
-/* What is wrong with each number by itself. */
-static const char *insane(const seen_spec *spec)
-{
-    if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
-        return "fpp is a number above 0 and below 1";
-    if (spec->bits > SEEN_MAX_BITS) return "bits is at most 2^48";
-    if (spec->flags & ~(SEEN_CONCURRENT | SEEN_KEYED))
-        return "flags has a bit that this version does not know";
-    if (spec->flags & SEEN_KEYED && !spec->key)
-        return "key is needed with SEEN_KEYED: 16 secret random bytes";
-    if ((uint32_t)spec->key_form > SEEN_KEYS_UTF16)
-        return "key_form is one that this version does not know";
-    if (spec->allocator &&
-        (!spec->allocator->alloc || !spec->allocator->release))
-        return "allocator needs both alloc and release";
-    for (size_t i = 0; i < sizeof spec->reserved / sizeof *spec->reserved; i++)
-        if (spec->reserved[i]) return "reserved fields are zero";
-    return NULL;
-}
 
 static seen_kind kind_for(const seen_spec *spec)
 {
@@ -36,90 +18,113 @@ static seen_kind kind_for(const seen_spec *spec)
 }
 
 /* What only some kinds can be asked for. */
-static const char *misplaced(const seen_spec *spec,
-                             const struct seen_filter_ops *ops)
+static seen_status misplaced(const seen_spec *spec,
+                             const struct seen_filter_ops *ops, seen_error *e)
 {
+    const char *window = spec->last          ? "last"
+                         : spec->window_ms   ? "window_ms"
+                         : spec->generations ? "generations"
+                                             : NULL;
+    if (spec->bits_per_key != 0)
+        return seen_fail(e, SEEN_INVALID, "bits_per_key",
+                         "bits_per_key %g: only some dialects take it: give a "
+                         "rate or bits",
+                         spec->bits_per_key);
     if (spec->key_form && ops->hash)
-        return "key_form is for keys that are hashed: those of a bitmap are "
-               "integers";
-    if (ops->advance) return NULL;
-    if (spec->last) return "last is for windows: this kind forgets nothing";
-    if (spec->window_ms)
-        return "window_ms is for windows: this kind forgets nothing";
-    return spec->generations ? "generations is for windows" : NULL;
+        return seen_fail(
+            e, SEEN_INVALID, "key_form",
+            "key_form %u: the keys of a bitmap are integers: leave "
+            "it out",
+            (unsigned)spec->key_form);
+    if (window && !ops->advance)
+        return seen_fail(e, SEEN_INVALID, window,
+                         "%s: for windows: kind %s forgets nothing", window,
+                         ops->name);
+    return SEEN_OK;
+}
+
+static seen_status within_limit(const seen_spec *spec, uint64_t bytes,
+                                seen_error *e)
+{
+    if (!spec->limit || bytes <= spec->limit) return SEEN_OK;
+    return seen_fail(e, SEEN_INVALID, "limit",
+                     "limit %" PRIu64 ": this filter takes %" PRIu64 " bytes",
+                     spec->limit, bytes);
 }
 
 /* A dialect has its own formulas. */
 static seen_status plan_foreign(const seen_spec *spec, seen_plan *plan,
-                                const char **problem)
+                                seen_error *e)
 {
     struct seen_foreign shape;
-    if (spec->key_form) {
-        *problem = "key_form is for our own filters: a dialect has no room for "
-                   "it";
-        return SEEN_INVALID;
-    }
-    seen_status status = seen_dialect_plan(spec, &shape, problem);
-    if (status != SEEN_OK) return status;
-    if (spec->limit && shape.common.plan.bytes > spec->limit) {
-        *problem = "limit is below the bytes that this filter needs";
-        return SEEN_INVALID;
-    }
-    *plan = shape.common.plan;
-    return SEEN_OK;
+    if (spec->key_form)
+        return seen_fail(e, SEEN_INVALID, "key_form",
+                         "key_form %u: a dialect has no room for it: leave it "
+                         "out",
+                         (unsigned)spec->key_form);
+    seen_status status = seen_dialect_plan(spec, &shape, e);
+    if (status == SEEN_OK)
+        status = within_limit(spec, shape.common.plan.bytes, e);
+    if (status == SEEN_OK) *plan = shape.common.plan;
+    return status;
 }
 
 seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
-                            const char **problem)
+                            seen_error *e)
 {
-    static const char *const none = "a spec is needed, not NULL";
-    if (!spec) return *problem = none, SEEN_INVALID;
-    if ((*problem = insane(spec))) return SEEN_INVALID;
+    if (!spec) return seen_fail_null(e, "spec");
+    seen_status status = seen_spec_sane(spec, e);
+    if (status != SEEN_OK) return status;
+    if (spec->flags & ~(SEEN_CONCURRENT | SEEN_KEYED))
+        return seen_fail(e, SEEN_INVALID, "flags",
+                         "flags %u: a bit that this version does not know",
+                         spec->flags);
+    if (spec->flags & SEEN_KEYED && !spec->secret)
+        return seen_fail(
+            e, SEEN_INVALID, "secret",
+            "secret: expected 16 secret random bytes with SEEN_KEYED");
 
-    if (spec->dialect) return plan_foreign(spec, plan, problem);
-    if (spec->bits_per_key != 0) {
-        *problem = "bits_per_key is for some dialects: give fpp or bits";
-        return SEEN_INVALID;
-    }
-    seen_kind kind = kind_for(spec);
-    const struct seen_filter_ops *ops = seen_kinds_find(kind);
-    if (!ops) {
-        *problem = "kind is not one that this version knows";
-        return SEEN_UNSUPPORTED;
-    }
-    if (spec->flags & ~ops->flags) {
-        *problem = "flags asks for something that this kind cannot do";
-        return SEEN_UNSUPPORTED;
-    }
-    seen_plan found = {.kind = kind};
-    if ((*problem = misplaced(spec, ops))) return SEEN_INVALID;
-    if ((*problem = ops->plan(spec, &found))) return SEEN_INVALID;
-    if (spec->limit && found.bytes > spec->limit) {
-        *problem = "limit is below the bytes that this filter needs";
-        return SEEN_INVALID;
-    }
-    *plan = found;
-    return SEEN_OK;
+    if (spec->dialect) return plan_foreign(spec, plan, e);
+    seen_plan found = {.kind = kind_for(spec)};
+    const struct seen_filter_ops *ops = seen_kinds_find(found.kind);
+    if (!ops)
+        return seen_fail(e, SEEN_UNSUPPORTED, "kind",
+                         "kind %u: not one that this version knows",
+                         (unsigned)spec->kind);
+    if (spec->flags & ~ops->flags)
+        return seen_fail(e, SEEN_UNSUPPORTED, "flags",
+                         "flags %u: kind %s cannot be %s", spec->flags,
+                         ops->name,
+                         spec->flags & ~ops->flags & SEEN_KEYED
+                             ? "keyed"
+                             : "changed by many threads at once");
+    status = misplaced(spec, ops, e);
+    if (status == SEEN_OK) status = ops->plan(spec, &found, e);
+    if (status == SEEN_OK) status = within_limit(spec, found.bytes, e);
+    if (status == SEEN_OK) *plan = found;
+    return status;
 }
 
-seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan)
+seen_status seen_plan_for(const seen_spec *spec, seen_plan *plan,
+                          seen_error *error)
 {
-    const char *problem;
-    return plan ? seen_plan_check(spec, plan, &problem) : SEEN_INVALID;
-}
-
-const char *seen_plan_problem(const seen_spec *spec)
-{
-    seen_plan plan;
-    const char *problem = NULL;
-    seen_plan_check(spec, &plan, &problem);
-    return problem;
+    seen_plan found;
+    seen_error_begin(error);
+    if (!plan) return seen_error_end(error, seen_fail_null(error, "plan"));
+    if (!seen_out_ok(&plan->size))
+        return seen_error_end(error, seen_fail_size(error, "plan", plan->size));
+    seen_status status = seen_plan_check(spec, &found, error);
+    if (status == SEEN_OK) status = seen_out(&plan->size, &found, sizeof found);
+    return seen_error_end(error, status);
 }
 
 double seen_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    const struct seen_filter_ops *ops = seen_kinds_find(plan->kind);
-    return ops ? ops->plan_fpp(plan, items) : 1;
+    seen_plan own = {0};
+    if (!seen_out_ok(&plan->size)) return NAN;
+    memcpy(&own, plan, seen_min_size(plan->size, sizeof own));
+    const struct seen_filter_ops *ops = seen_kinds_find(own.kind);
+    return ops ? ops->plan_fpp(&own, items) : 1;
 }
 
 seen_kind seen_kind_at(size_t index)

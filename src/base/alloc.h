@@ -15,6 +15,12 @@
 SEEN_PRIVATE seen_allocator
 seen_allocator_or_default(const seen_allocator *wanted);
 
+/* NULL is the default; another one has both functions. */
+static inline bool seen_allocator_ok(const seen_allocator *a)
+{
+    return !a || (a->alloc && a->release);
+}
+
 /* `size` zero bytes, aligned to SEEN_LINE_SIZE; NULL if there are none. */
 SEEN_PRIVATE void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size);
 SEEN_PRIVATE void seen_release(const seen_allocator *a, void *ptr,

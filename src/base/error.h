@@ -32,6 +32,23 @@ seen_fail(seen_error *e, seen_status status, const char *field,
 SEEN_PRIVATE seen_status seen_fail_as(seen_error *e, seen_status status,
                                       const seen_error *why);
 
+/* SEEN_CORRUPT: the bytes given as `buf` are not what they claim to be. The
+ * sentence is good alone, and behind the name of a file. */
+#define seen_corrupt(e, ...) seen_fail(e, SEEN_CORRUPT, "buf", __VA_ARGS__)
+
+/* SEEN_INVALID: a pointer is NULL where that is not allowed. */
+#define seen_fail_null(e, field)                                               \
+    seen_fail(e, SEEN_INVALID, field, field ": expected a pointer, got NULL")
+
+/* The `size` of a struct that the call shall fill: see base/out.h. */
+#define seen_fail_size(e, field, size)                                         \
+    seen_fail(e, SEEN_INVALID, field, field ".size %zu: expected its sizeof",  \
+              size)
+
+#define seen_fail_allocator(e)                                                 \
+    seen_fail(e, SEEN_INVALID, "allocator",                                    \
+              "allocator: expected both alloc and release, or NULL")
+
 /* SEEN_IO: a system call failed with errno. "what: No space left on device". */
 SEEN_PRIVATE seen_status seen_fail_io(seen_error *e, const char *field,
                                       const char *what);

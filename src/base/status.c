@@ -21,7 +21,20 @@ const char *seen_strerror(seen_status status)
     return "unknown status";
 }
 
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
 const char *seen_version(void)
 {
-    return SEEN_VERSION;
+    static_assert(sizeof SEEN_VERSION ==
+                      sizeof TEXT(SEEN_VERSION_MAJOR) "." TEXT(
+                          SEEN_VERSION_MINOR) "." TEXT(SEEN_VERSION_PATCH),
+                  "SEEN_VERSION differs from its numbers");
+    return TEXT(SEEN_VERSION_MAJOR) "." TEXT(SEEN_VERSION_MINOR) "." TEXT(
+        SEEN_VERSION_PATCH);
+}
+
+uint32_t seen_version_number(void)
+{
+    return SEEN_VERSION_NUMBER;
 }

@@ -73,53 +73,58 @@ static uint64_t bytes_for(uint64_t bits)
     return (bits + 63) / 64 * 8;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     double m = (double)spec->bits, k = spec->hashes;
-    if (spec->bits_per_key != 0)
-        return "bits_per_key is not for this dialect: give items and fpp";
+    if (spec->bits_per_key != 0) return seen_not_per_key(spec, e);
     if (spec->items && spec->fpp > 0) {
         if (spec->bits || spec->hashes)
-            return "bits and hashes follow from items and fpp: give either";
+            return seen_derived(spec, "the number of keys and the rate", e);
         double n = (double)spec->items;
         m = ceil(-1 * n * log(spec->fpp) / (log(2) * log(2)));
         k = ceil(log(2) * m / n);
     } else if (!spec->bits || !spec->hashes) {
-        return "items and fpp, or bits and hashes, are needed";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected keys and a rate, or bits and hashes");
     }
-    if (!(m <= (double)SEEN_MAX_BITS)) return "items take more than 2^48 bits";
-    if (k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
+    if (!(m <= (double)SEEN_MAX_BITS)) return seen_spec_too_large(spec, e);
+    if (k > SEEN_MOST_POSITIONS)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %.0f: expected at most 255", k);
     uint64_t bits = m < 1 ? 1 : (uint64_t)m;
     seen_foreign_one(f, bits, k < 1 ? 1 : (uint32_t)k, bytes_for(bits));
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Binary ------------------------------------------------------------- */
 
-/* m, k and length, and so many bytes of words: what is wrong, or NULL. */
-static const char *check(uint64_t m, uint64_t k, uint64_t length,
-                         uint64_t bytes)
+/* m, k and length, and so many bytes of words. */
+static seen_status check(uint64_t m, uint64_t k, uint64_t length,
+                         uint64_t bytes, seen_error *e)
 {
-    if (m == 0 || m > SEEN_MAX_BITS) return "has an m that is 0 or above 2^48";
+    if (m == 0 || m > SEEN_MAX_BITS)
+        return seen_corrupt(e, "m %" PRIu64 ": expected 1 to 2^48", m);
     if (k == 0 || k > SEEN_MOST_POSITIONS)
-        return "has a k that is 0 or above 255";
-    if (length != m) return "has a bitset that is not m bits long";
-    return bytes != bytes_for(m) ? "is not as long as its m says" : NULL;
+        return seen_corrupt(e, "k %" PRIu64 ": expected 1 to 255", k);
+    if (length != m)
+        return seen_corrupt(
+            e, "a bitset of %" PRIu64 " bits: expected m, %" PRIu64, length, m);
+    return seen_check_length(bytes, bytes_for(m), e);
 }
 
-static const char *check_binary(const uint8_t *buf, size_t len)
+static seen_status check_binary(const uint8_t *buf, size_t len, seen_error *e)
 {
-    if (len < HEAD) return "is shorter than its header of 24 bytes";
+    if (len < HEAD) return seen_short_head(len, HEAD, e);
     return check(seen_get_be64(buf), seen_get_be64(buf + 8),
-                 seen_get_be64(buf + 16), len - HEAD);
+                 seen_get_be64(buf + 16), len - HEAD, e);
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
-    *why = check_binary(buf, len);
-    if (*why) return SEEN_CORRUPT;
+    if (check_binary(buf, len, e) != SEEN_OK) return SEEN_CORRUPT;
     seen_foreign_one(f, seen_get_be64(buf), (uint32_t)seen_get_be64(buf + 8),
                      len - HEAD);
     f->links[0].at = (uint8_t *)(uintptr_t)(buf + HEAD);
@@ -129,7 +134,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 
 static bool sniff(const uint8_t *buf, size_t len)
 {
-    return !check_binary(buf, len);
+    return check_binary(buf, len, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
@@ -206,8 +211,8 @@ static bool take_member(const char *c, size_t len, size_t *at, struct json *j,
     return take_number(c, len, at, name == 'm' ? &j->m : &j->k);
 }
 
-static const char *read_json_text(const uint8_t *buf, size_t len,
-                                  struct json *j)
+static seen_status read_json_text(const uint8_t *buf, size_t len,
+                                  struct json *j, seen_error *e)
 {
     const char *c = (const char *)buf;
     size_t at = 0, bytes;
@@ -217,27 +222,29 @@ static const char *read_json_text(const uint8_t *buf, size_t len,
         ok = (i == 0 || take(c, len, &at, ',')) &&
              take_member(c, len, &at, j, &found);
     ok = ok && take(c, len, &at, '}') && skip_space(c, len, at) == len;
-    if (!ok) return "is no JSON object of m, k and b";
+    if (!ok)
+        return seen_corrupt(
+            e, "not a JSON object of m, k and b: wrong at offset %zu", at);
     j->url = true;
     if (!seen_base64_check(j->text, j->len, true, &bytes)) {
         j->url = false;
         if (!seen_base64_check(j->text, j->len, false, &bytes))
-            return "has a b that is no base64";
+            return seen_corrupt(e, "b is not base64");
     }
-    if (bytes < 8) return "has a b without a length";
+    if (bytes < 8)
+        return seen_corrupt(
+            e, "b has %zu bytes: expected a length of 8, and the bits", bytes);
     uint8_t head[9];
     seen_base64_decode(j->text, 12, j->url, head);
-    return check(j->m, j->k, seen_get_be64(head), bytes - 8);
+    return check(j->m, j->k, seen_get_be64(head), bytes - 8, e);
 }
 
 static seen_status read_json(const seen_spec *spec, const uint8_t *buf,
-                             size_t len, struct seen_foreign *f,
-                             const char **why)
+                             size_t len, struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     struct json j = {0};
-    *why = read_json_text(buf, len, &j);
-    if (*why) return SEEN_CORRUPT;
+    if (read_json_text(buf, len, &j, e) != SEEN_OK) return SEEN_CORRUPT;
     seen_foreign_one(f, j.m, (uint32_t)j.k, bytes_for(j.m));
     f->chain.options = !j.url;
     return SEEN_OK;
@@ -246,7 +253,7 @@ static seen_status read_json(const seen_spec *spec, const uint8_t *buf,
 static bool sniff_json(const uint8_t *buf, size_t len)
 {
     struct json j = {0};
-    return !read_json_text(buf, len, &j);
+    return read_json_text(buf, len, &j, NULL) == SEEN_OK;
 }
 
 /* The length comes before the words, and 8 is no multiple of 3: groups of
@@ -255,7 +262,7 @@ static void fill_json(struct seen_foreign *f, const uint8_t *buf, size_t len)
 {
     struct json j = {0};
     struct seen_link *l = &f->links[0];
-    read_json_text(buf, len, &j);
+    read_json_text(buf, len, &j, NULL);
     uint64_t to = 0;
     for (size_t at = 8; at < j.len; at += 4) { /* 8 letters are 6 bytes */
         uint8_t three[3] = {0};

@@ -80,44 +80,61 @@ static void set_link(struct seen_foreign *f, uint64_t m, uint32_t k, uint64_t n,
     f->links[0].fpp = f->common.plan.fpp = p;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     if (spec->bits || spec->hashes || spec->bits_per_key != 0)
-        return "bits, hashes and bits_per_key follow from items and fpp in "
-               "this dialect";
-    if (!spec->items || !(spec->fpp > 0)) return "items and fpp are needed";
+        return seen_derived(spec, "the number of keys and the rate", e);
+    if (!spec->items || !(spec->fpp > 0))
+        return seen_needs_keys_and_rate(spec, e);
     double n = (double)spec->items;
     double m = fabs(ceil(n * log(spec->fpp) / pow(log(2), 2)));
     double k = ceil(log(2) * m / n);
-    if (!(m <= (double)SEEN_MAX_BITS)) return "items take more than 2^48 bits";
-    if (m < 1) return "items at this fpp take less than a bit";
-    if (k > SEEN_MOST_POSITIONS) return "fpp takes more than 255 hashes";
+    if (!(m <= (double)SEEN_MAX_BITS)) return seen_spec_too_large(spec, e);
+    if (m < 1)
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: takes less than a bit for %" PRIu64
+                         " keys: expected a lower rate",
+                         spec->fpp, spec->items);
+    if (k > SEEN_MOST_POSITIONS)
+        return seen_fail(
+            e, SEEN_INVALID, "fpp",
+            "fpp %g: takes %.0f hashes: expected a rate that takes at most 255",
+            spec->fpp, k);
     set_link(f, (uint64_t)m, (uint32_t)k, spec->items, spec->fpp);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
 
-static const char *check(const uint8_t *buf, size_t len)
+static seen_status check(const uint8_t *buf, size_t len, seen_error *e)
 {
-    if (len < HEAD) return "is shorter than its header of 48 bytes";
+    if (len < HEAD) return seen_short_head(len, HEAD, e);
     if (seen_get_le64(buf) != VERSION)
-        return "has flags other than 1, its version";
+        return seen_corrupt(
+            e, "flags %" PRIu64 " at offset 0: expected 1, the version",
+            seen_get_le64(buf));
     uint64_t k = seen_get_le64(buf + 24), m = seen_get_le64(buf + 32);
     double p = seen_get_le_double(buf + 16);
-    if (!(p > 0 && p < 1)) return "has a rate that is not above 0 and below 1";
+    if (!(p > 0 && p < 1))
+        return seen_corrupt(
+            e, "rate %g at offset 16: expected above 0 and below 1", p);
     if (k == 0 || k > SEEN_MOST_POSITIONS)
-        return "has a k that is 0 or above 255";
-    if (m == 0 || m > SEEN_MAX_BITS) return "has an m that is 0 or above 2^48";
-    return (m + 63) / 64 * 8 > len - HEAD ? "is shorter than its m says" : NULL;
+        return seen_corrupt(e, "k %" PRIu64 " at offset 24: expected 1 to 255",
+                            k);
+    if (m == 0 || m > SEEN_MAX_BITS)
+        return seen_corrupt(e, "m %" PRIu64 " at offset 32: expected 1 to 2^48",
+                            m);
+    uint64_t bytes = (m + 63) / 64 * 8;
+    return bytes > len - HEAD ? seen_check_length(len - HEAD, bytes, e)
+                              : SEEN_OK;
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
-    *why = check(buf, len);
-    if (*why) return SEEN_CORRUPT;
+    if (check(buf, len, e) != SEEN_OK) return SEEN_CORRUPT;
     set_link(f, seen_get_le64(buf + 32), (uint32_t)seen_get_le64(buf + 24),
              seen_get_le64(buf + 8), seen_get_le_double(buf + 16));
     struct seen_link *l = &f->links[0];
@@ -132,7 +149,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 
 static bool sniff(const uint8_t *buf, size_t len)
 {
-    return !check(buf, len);
+    return check(buf, len, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)

@@ -27,6 +27,13 @@ const struct seen_dialect *seen_dialect_find(const char *name)
     return NULL;
 }
 
+seen_status seen_no_dialect(const char *name, seen_error *e)
+{
+    return seen_fail(e, SEEN_ABSENT, "dialect",
+                     "dialect \"%.40s\": not one that this version knows",
+                     name);
+}
+
 static void begin(const struct seen_dialect *d, struct seen_foreign *f)
 {
     *f = (struct seen_foreign){
@@ -36,38 +43,46 @@ static void begin(const struct seen_dialect *d, struct seen_foreign *f)
 }
 
 /* What no dialect has. */
-static const char *misplaced(const seen_spec *spec)
+static seen_status misplaced(const seen_spec *spec, seen_error *e)
 {
+    const char *window = spec->last          ? "last"
+                         : spec->window_ms   ? "window_ms"
+                         : spec->generations ? "generations"
+                                             : NULL;
+    if (spec->flags)
+        return seen_fail(
+            e, SEEN_UNSUPPORTED, "flags",
+            "flags %u: expected 0: no dialect has a secret or takes "
+            "keys from many threads at once",
+            spec->flags);
     if (spec->kind != SEEN_ANY && spec->kind != SEEN_FOREIGN)
-        return "kind is the dialect's own: leave it out";
-    if (spec->last || spec->window_ms || spec->generations)
-        return "last, window_ms and generations are not for dialects";
+        return seen_fail(e, SEEN_INVALID, "kind",
+                         "kind: a dialect has its own: leave it out");
+    if (window)
+        return seen_fail(e, SEEN_INVALID, window,
+                         "%s: for windows, not for dialects: leave it out",
+                         window);
     if (spec->bits_per_key != 0 &&
         !(spec->bits_per_key > 0 && spec->bits_per_key <= 1e6))
-        return "bits_per_key is above 0 and at most 1e6";
-    return NULL;
+        return seen_fail(e, SEEN_INVALID, "bits_per_key",
+                         "bits_per_key %g: expected above 0 and at most 1e6",
+                         spec->bits_per_key);
+    return SEEN_OK;
 }
 
 seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
-                              const char **problem)
+                              seen_error *e)
 {
     const struct seen_dialect *d = seen_dialect_find(spec->dialect);
-    if (!d) {
-        *problem = "dialect is not one that this version knows";
-        return SEEN_ABSENT;
-    }
-    if (spec->flags) {
-        *problem = "flags asks for something that no dialect can do";
-        return SEEN_UNSUPPORTED;
-    }
+    if (!d) return seen_no_dialect(spec->dialect, e);
     begin(d, f);
     f->counted = true;
     f->common.limit = spec->limit;
     f->common.plan.items = spec->items;
     f->common.plan.fpp = spec->fpp;
-    *problem = misplaced(spec);
-    if (!*problem) *problem = d->plan(spec, f);
-    if (*problem) return SEEN_INVALID;
+    seen_status status = misplaced(spec, e);
+    if (status == SEEN_OK) status = d->plan(spec, f, e);
+    if (status != SEEN_OK) return status;
     seen_foreign_describe(f);
     /* The rate of that many keys, whatever was asked for. */
     seen_plan *plan = &f->common.plan;
@@ -76,13 +91,80 @@ seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
     return SEEN_OK;
 }
 
-/* Of what a reader may be told: new filters have been through api/plan.c. */
-static const char *insane(const seen_spec *spec)
+/* ---- What is wrong, in the same words for all ---------------------------- */
+
+seen_status seen_derived(const seen_spec *spec, const char *what, seen_error *e)
 {
-    if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
-        return "fpp is a number above 0 and below 1";
-    return spec->bits > SEEN_MAX_BITS ? "bits is at most 2^48" : NULL;
+    const char *field = spec->bits     ? "bits"
+                        : spec->hashes ? "hashes"
+                                       : "bits_per_key";
+    return seen_fail(e, SEEN_INVALID, field,
+                     "%s: follows from %s in this dialect: leave it out", field,
+                     what);
 }
+
+seen_status seen_not_given(const seen_spec *spec, const char *field,
+                           seen_error *e)
+{
+    uint64_t value = field[0] == 'b' ? spec->bits : spec->hashes;
+    return seen_fail(e, SEEN_INVALID, field,
+                     "%s %" PRIu64 ": not what %" PRIu64
+                     " keys at a rate of %g take: leave one of them out",
+                     field, value, spec->items, spec->fpp);
+}
+
+seen_status seen_not_per_key(const seen_spec *spec, seen_error *e)
+{
+    return seen_fail(e, SEEN_INVALID, "bits_per_key",
+                     "bits_per_key %g: not for this dialect: give keys and a "
+                     "rate, or bits",
+                     spec->bits_per_key);
+}
+
+seen_status seen_needs_keys_and_rate(const seen_spec *spec, seen_error *e)
+{
+    if (!spec->items)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected at least 1");
+    return seen_fail(e, SEEN_INVALID, "fpp",
+                     "fpp: expected a rate above 0 and below 1");
+}
+
+seen_status seen_needs_per_key(const seen_spec *spec, seen_error *e)
+{
+    if (!spec->items)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected at least 1");
+    if (!(spec->bits_per_key > 0) && !(spec->fpp > 0))
+        return seen_fail(e, SEEN_INVALID, "bits_per_key",
+                         "bits_per_key: expected, or a rate, beside the keys");
+    return SEEN_OK;
+}
+
+seen_status seen_short_head(size_t len, size_t head, seen_error *e)
+{
+    return seen_corrupt(e, "too short: %zu bytes, expected a header of %zu",
+                        len, head);
+}
+
+seen_status seen_check_length(uint64_t len, uint64_t expected, seen_error *e)
+{
+    if (len == expected) return SEEN_OK;
+    return seen_corrupt(
+        e, "%" PRIu64 " bytes behind the header, which says %" PRIu64, len,
+        expected);
+}
+
+seen_status seen_check_told(uint64_t len, uint64_t expected, seen_error *e)
+{
+    if (len == expected) return SEEN_OK;
+    return seen_corrupt(e,
+                        "%" PRIu64 " bytes: the keys and rate, or bits, that "
+                        "were given take %" PRIu64,
+                        len, expected);
+}
+
+/* ---- Reading ------------------------------------------------------------- */
 
 /* Whatever a reader let pass: every position lies in its link. (A position is a
  * bit; where it is something larger, this asks for less than is needed.) */
@@ -99,20 +181,22 @@ static bool room_for_positions(const struct seen_foreign *f)
 
 seen_status seen_dialect_read(const struct seen_dialect *d,
                               const seen_spec *spec, const uint8_t *buf,
-                              size_t len, struct seen_foreign *f,
-                              const char **why)
+                              size_t len, struct seen_foreign *f, seen_error *e)
 {
     static const seen_spec nothing;
     begin(d, f);
-    *why = spec ? insane(spec) : NULL;
-    if (*why) return SEEN_INVALID;
-    seen_status status = d->read(spec ? spec : &nothing, buf, len, f, why);
+    if (!spec) spec = &nothing;
+    seen_status status = seen_spec_sane(spec, e);
+    if (status == SEEN_OK) status = d->read(spec, buf, len, f, e);
     if (status != SEEN_OK) return status;
     if (!room_for_positions(f))
-        return seen_refuse(why, SEEN_CORRUPT, "has fewer bytes than its bits");
-    f->common.limit = spec ? spec->limit : 0;
+        return seen_corrupt(e, "fewer bytes than the bits take");
+    f->common.limit = spec->limit;
     seen_foreign_describe(f);
-    if (spec && spec->limit && f->common.plan.bytes > spec->limit)
-        return seen_refuse(why, SEEN_FULL, "is larger than limit allows");
+    if (spec->limit && f->common.plan.bytes > spec->limit)
+        return seen_fail(e, SEEN_FULL, "limit",
+                         "limit %" PRIu64 ": this filter takes %" PRIu64
+                         " bytes",
+                         spec->limit, f->common.plan.bytes);
     return SEEN_OK;
 }

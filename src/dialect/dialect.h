@@ -22,18 +22,18 @@ struct seen_dialect {
     const struct seen_foreign_rules *rules;
     const struct seen_filter_ops *ops; /* NULL: seen_foreign_ops */
 
-    /* The first link, and what else a new filter of this spec has; or what is
-     * wrong with the spec, in terms of its fields. plan.items and plan.fpp are
-     * preset from the spec. */
-    const char *(*plan)(const seen_spec *spec, struct seen_foreign *f);
+    /* The first link, and what else a new filter of this spec has; or
+     * SEEN_INVALID: the error says what is wrong with the spec. plan.items and
+     * plan.fpp are preset from the spec. */
+    seen_status (*plan)(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e);
 
     /* Do the bytes say that they are of this dialect? NULL: they cannot. */
     bool (*sniff)(const uint8_t *buf, size_t len);
 
-    /* links[].at points into buf, unless there is `fill`. Otherwise returns
-     * what is wrong, and in *why says it. */
+    /* links[].at points into buf, unless there is `fill`. */
     seen_status (*read)(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why);
+                        struct seen_foreign *f, seen_error *e);
     void (*fill)(struct seen_foreign *f, const uint8_t *buf, size_t len);
 
     /* To bytes; `to` NULL measures. SEEN_MISMATCH: a filter of this scheme that
@@ -51,27 +51,41 @@ SEEN_PRIVATE extern const struct seen_dialect seen_dialect_exposure_list;
 const struct seen_dialect *seen_dialect_row(size_t index);
 const struct seen_dialect *seen_dialect_find(const char *name);
 
+/* SEEN_ABSENT. */
+seen_status seen_no_dialect(const char *name, seen_error *e);
+
 /* Everything of a new filter but the memory. */
 seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
-                              const char **problem);
+                              seen_error *e);
 
 /* Everything of a filter in bytes but the memory; links[].at into buf. */
 seen_status seen_dialect_read(const struct seen_dialect *d,
                               const seen_spec *spec, const uint8_t *buf,
                               size_t len, struct seen_foreign *f,
-                              const char **why);
+                              seen_error *e);
 
 /* ---- What dialects share ------------------------------------------------- */
 
 /* One rule: bits are set, and that is all. */
 extern const struct seen_foreign_rules seen_plain_rules;
 
-/* For readers: the status, with its reason. */
-SEEN_INLINE seen_status seen_refuse(const char **why, seen_status status,
-                                    const char *text)
-{
-    *why = text;
-    return status;
-}
+/* What is wrong with a spec, in the same words for all dialects: SEEN_INVALID.
+ * bits, hashes or bits_per_key is given, but follows from `what`. */
+seen_status seen_derived(const seen_spec *spec, const char *what,
+                         seen_error *e);
+/* bits or hashes (`field`) is not what items and fpp give. */
+seen_status seen_not_given(const seen_spec *spec, const char *field,
+                           seen_error *e);
+seen_status seen_not_per_key(const seen_spec *spec, seen_error *e);
+seen_status seen_needs_keys_and_rate(const seen_spec *spec, seen_error *e);
+/* SEEN_OK if there are items, and bits_per_key or fpp. */
+seen_status seen_needs_per_key(const seen_spec *spec, seen_error *e);
+
+/* What is wrong with bytes: SEEN_CORRUPT. */
+seen_status seen_short_head(size_t len, size_t head, seen_error *e);
+/* Behind the header are `len` bytes, which the header says are `expected`; or
+ * all are, and the spec says so. SEEN_OK if they agree. */
+seen_status seen_check_length(uint64_t len, uint64_t expected, seen_error *e);
+seen_status seen_check_told(uint64_t len, uint64_t expected, seen_error *e);
 
 #endif

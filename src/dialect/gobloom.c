@@ -54,60 +54,64 @@ static const struct seen_scheme scheme = {.hash = "fnv-1 and fnv-1a, 64",
 /* ---- Plan --------------------------------------------------------------- */
 
 /* Bytes and k: from n and p, or as given. */
-static const char *size(const seen_spec *spec, uint64_t *bytes, uint32_t *k)
+static seen_status size(const seen_spec *spec, uint64_t *bytes, uint32_t *k,
+                        seen_error *e)
 {
-    if (spec->bits_per_key != 0)
-        return "bits_per_key is not for this dialect: give items and fpp";
+    if (spec->bits_per_key != 0) return seen_not_per_key(spec, e);
     if (spec->items && spec->fpp > 0) {
         double kf = -log(spec->fpp) * LOG2_E;
         double mf = (double)spec->items * kf * LOG2_E;
-        if (!(mf < (double)SEEN_MAX_BITS))
-            return "items take more than 2^48 bits";
+        if (!(mf < (double)SEEN_MAX_BITS)) return seen_spec_too_large(spec, e);
         *k = (uint32_t)kf;
         *bytes = (uint64_t)(mf / 8);
         if (spec->hashes && spec->hashes != *k)
-            return "hashes is not what items and fpp give";
+            return seen_not_given(spec, "hashes", e);
         if (spec->bits && spec->bits / 8 != *bytes)
-            return "bits is not what items and fpp give";
+            return seen_not_given(spec, "bits", e);
     } else {
         *k = spec->hashes;
         *bytes = spec->bits / 8;
     }
-    if (*k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
-    return NULL;
+    if (*k > SEEN_MOST_POSITIONS)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected at most 255", *k);
+    return SEEN_OK;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     uint64_t bytes;
     uint32_t k;
     bool wished = spec->items && spec->fpp > 0;
     if (!wished && !(spec->bits && spec->hashes))
-        return "items and fpp, or bits and hashes, are needed";
-    const char *problem = size(spec, &bytes, &k);
-    if (problem) return problem;
-    if (bytes == 0) return "items at this fpp take less than a byte";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected keys and a rate, or bits and hashes");
+    if (size(spec, &bytes, &k, e) != SEEN_OK) return SEEN_INVALID;
+    if (bytes == 0)
+        return seen_fail(
+            e, SEEN_INVALID, "items",
+            "items %" PRIu64
+            ": takes less than a byte: expected more keys or a lower rate",
+            spec->items);
     seen_foreign_one(f, bytes * 8, k, bytes);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     uint64_t bytes;
     uint32_t k;
     if (!spec->hashes && !(spec->items && spec->fpp > 0))
-        return seen_refuse(why, SEEN_INVALID,
-                           "hashes, or items and fpp, are needed: the bytes do "
-                           "not say them");
-    *why = size(spec, &bytes, &k);
-    if (*why) return SEEN_INVALID;
-    if (len == 0) return seen_refuse(why, SEEN_CORRUPT, "is empty");
-    if (bytes && bytes != len)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is not as long as items and fpp, or bits, make it");
+        return seen_fail(
+            e, SEEN_INVALID, "hashes",
+            "hashes: expected, or keys and a rate: the bytes do not say them");
+    if (size(spec, &bytes, &k, e) != SEEN_OK) return SEEN_INVALID;
+    if (len == 0) return seen_corrupt(e, "empty: expected at least a byte");
+    if (bytes && bytes != len) return seen_check_told(len, bytes, e);
     seen_foreign_one(f, (uint64_t)len * 8, k, len);
     f->links[0].at = (uint8_t *)(uintptr_t)buf;
     f->links[0].stored = len;

@@ -68,54 +68,68 @@ static const struct seen_scheme scheme = {.hash = "murmur3-128 x 14",
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *check_bits(const seen_spec *spec, uint64_t bits)
+static seen_status check_bits(const seen_spec *spec, uint64_t bits,
+                              seen_error *e)
 {
-    if (spec->hashes && spec->hashes != K) return "hashes is always 14 here";
-    if (spec->bits_per_key != 0)
-        return "bits_per_key is not for this dialect: give bits";
-    return bits > BITS_MAX ? "bits is at most 2^32: a Redis string has no more"
-                           : NULL;
+    if (spec->hashes && spec->hashes != K)
+        return seen_fail(
+            e, SEEN_INVALID, "hashes",
+            "hashes %u: expected 14, which this dialect always has",
+            spec->hashes);
+    if (spec->bits_per_key != 0) return seen_not_per_key(spec, e);
+    if (bits <= BITS_MAX) return SEEN_OK;
+    const char *field = spec->bits ? "bits" : "items";
+    return seen_fail(
+        e, SEEN_INVALID, field,
+        "%s %" PRIu64
+        ": expected at most 2^32 bits, 20 a key: a Redis string has no more",
+        field, spec->bits ? spec->bits : spec->items);
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     uint64_t bits = spec->bits;
     if (!bits && !spec->items)
-        return "bits, or items for 20 bits each, is needed";
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits: expected, or keys for 20 bits each");
     if (!bits)
         bits = spec->items < BITS_MAX ? spec->items * ADVICE : UINT64_MAX;
-    const char *problem = check_bits(spec, bits);
-    if (problem) return problem;
+    if (check_bits(spec, bits, e) != SEEN_OK) return SEEN_INVALID;
     seen_foreign_one(f, bits, K, (bits + 7) / 8);
     if (spec->fpp > 0 && spec->items) {
         double fpp = seen_fpp_bloom((double)spec->items, (double)bits, K);
         if (fpp > spec->fpp)
-            return "fpp is below what these bits give, and this dialect has "
-                   "no formula from fpp: give bits";
+            return seen_fail(e, SEEN_INVALID, "fpp",
+                             "fpp %g: these bits give %.2g, and this dialect "
+                             "has no formula from the rate: expected more bits",
+                             spec->fpp, fpp);
     }
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     if (!spec->bits)
-        return seen_refuse(why, SEEN_INVALID,
-                           "bits is needed: the string does not say it");
-    *why = check_bits(spec, spec->bits);
-    if (*why) return SEEN_INVALID;
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits: expected: the string does not say them");
+    if (check_bits(spec, spec->bits, e) != SEEN_OK) return SEEN_INVALID;
     uint64_t bytes = (spec->bits + 7) / 8, unused = bytes * 8 - spec->bits;
     if (len == bytes + 1 && buf[len - 1] == '\n')
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "has a newline behind its bits, as redis-cli "
-                           "prints one");
+        return seen_corrupt(e,
+                            "a newline at offset %zu, behind the bits, as "
+                            "redis-cli prints one: cut it off",
+                            len - 1);
     if (len > bytes ||
         (len == bytes && buf[len - 1] & (uint8_t)((1 << unused) - 1)))
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "has ones at or beyond bits: is that number "
-                           "right?");
+        return seen_corrupt(
+            e,
+            "bits at or beyond bit %" PRIu64
+            ": expected that all are below the number of bits given",
+            spec->bits);
     seen_foreign_one(f, spec->bits, K, bytes);
     f->links[0].at = len ? (uint8_t *)(uintptr_t)buf : NULL;
     f->links[0].stored = len;

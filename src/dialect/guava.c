@@ -81,40 +81,55 @@ static const struct seen_scheme scheme_32 = {.hash = "murmur3-128, half of it",
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     if (spec->bits || spec->bits_per_key != 0)
-        return "bits and bits_per_key follow from items and fpp in this "
-               "dialect";
-    if (!spec->items || !(spec->fpp > 0)) return "items and fpp are needed";
+        return seen_derived(spec, "the number of keys and the rate", e);
+    if (!spec->items || !(spec->fpp > 0))
+        return seen_needs_keys_and_rate(spec, e);
     double n = (double)spec->items;
     double bits = trunc(-n * log(spec->fpp) / (log(2) * log(2)));
-    if (!(bits <= 64.0 * WORDS_MAX)) return "items take more than 2^37 bits";
-    if (bits < 1) return "items at this fpp take less than a bit";
+    if (!(bits <= 64.0 * WORDS_MAX))
+        return seen_fail(
+            e, SEEN_INVALID, "items",
+            "items %" PRIu64
+            ": takes more than 2^37 bits: expected fewer keys or a higher rate",
+            spec->items);
+    if (bits < 1)
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: takes less than a bit for %" PRIu64
+                         " keys: expected a lower rate",
+                         spec->fpp, spec->items);
     double k = floor(bits / n * log(2) + 0.5);
     if (spec->hashes) k = spec->hashes;
-    if (k > SEEN_MOST_POSITIONS) return "hashes is at most 255";
+    if (k > SEEN_MOST_POSITIONS)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %.0f: expected at most 255", k);
     uint64_t words = ((uint64_t)bits + 63) / 64;
     seen_foreign_one(f, words * 64, k < 1 ? 1 : (uint32_t)k, words * 8);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
 
-static const char *check(const uint8_t *buf, size_t len, uint8_t strategy)
+static seen_status check(const uint8_t *buf, size_t len, uint8_t strategy,
+                         seen_error *e)
 {
-    if (len < HEAD) return "is shorter than its header of 6 bytes";
+    if (len < HEAD) return seen_short_head(len, HEAD, e);
     if (buf[0] != strategy)
-        return buf[0] > MITZ_64 ? "has a strategy byte above 1"
-                                : "has the other strategy: guava is 1, "
-                                  "guava-mitz32 is 0";
-    if (buf[1] == 0) return "has no hashes";
+        return seen_corrupt(e,
+                            "strategy %u at offset 0: expected 1 (guava) or 0 "
+                            "(guava-mitz32), here %u",
+                            buf[0], strategy);
+    if (buf[1] == 0)
+        return seen_corrupt(e, "0 hashes at offset 1: expected 1 to 255");
     uint32_t words = seen_get_be32(buf + 2);
     if (words == 0 || words > WORDS_MAX)
-        return "has a number of words that is 0 or negative";
-    return (uint64_t)words * 8 != len - HEAD
-               ? "is not as long as its number of words says"
-               : NULL;
+        return seen_corrupt(
+            e, "%" PRId64 " words at offset 2: expected at least 1",
+            (int64_t)(int32_t)words);
+    return seen_check_length(len - HEAD, (uint64_t)words * 8, e);
 }
 
 static uint8_t strategy_of(const struct seen_scheme *scheme)
@@ -123,11 +138,11 @@ static uint8_t strategy_of(const struct seen_scheme *scheme)
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
-    *why = check(buf, len, strategy_of(f->scheme));
-    if (*why) return SEEN_CORRUPT;
+    if (check(buf, len, strategy_of(f->scheme), e) != SEEN_OK)
+        return SEEN_CORRUPT;
     uint64_t bytes = len - HEAD;
     seen_foreign_one(f, bytes * 8, buf[1], bytes);
     f->links[0].at = (uint8_t *)(uintptr_t)(buf + HEAD);
@@ -137,12 +152,12 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 
 static bool sniff_64(const uint8_t *buf, size_t len)
 {
-    return !check(buf, len, MITZ_64);
+    return check(buf, len, MITZ_64, NULL) == SEEN_OK;
 }
 
 static bool sniff_32(const uint8_t *buf, size_t len)
 {
-    return !check(buf, len, MITZ_32);
+    return check(buf, len, MITZ_32, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)

@@ -40,7 +40,7 @@
     ((uint64_t)0xffffffe0u) /* a number of 32 bits in the Go code */
 #define LINKS_MAX 5         /* filters in a list */
 #define UNKNOWN                                                                \
-    "hashes, or items and fpp, are needed: the bytes do not say them"
+    "hashes: expected, or keys and a rate: the bytes do not say them"
 
 /* ---- Scheme ------------------------------------------------------------- */
 
@@ -75,69 +75,80 @@ static const struct seen_scheme scheme = {.hash = "fnv-1a-32, mixed, twice",
 /* ---- Plan --------------------------------------------------------------- */
 
 /* m and k: from n and p, or as given. m may stay 0. */
-static const char *size(const seen_spec *spec, uint64_t *bits, uint32_t *k)
+static seen_status size(const seen_spec *spec, uint64_t *bits, uint32_t *k,
+                        seen_error *e)
 {
-    if (spec->bits_per_key != 0)
-        return "bits_per_key is not for this dialect: give items and fpp";
+    if (spec->bits_per_key != 0) return seen_not_per_key(spec, e);
     *bits = spec->bits;
     *k = spec->hashes;
     if (spec->items && spec->fpp > 0) {
         double n = (double)spec->items;
         double m = ceil(-1 * n * log(spec->fpp) / (log(2) * log(2)));
-        if (!(m <= (double)BITS_MAX)) return "items take 2^32 bits or more";
+        if (!(m <= (double)BITS_MAX))
+            return seen_fail(e, SEEN_INVALID, "items",
+                             "items %" PRIu64
+                             ": takes 2^32 bits or more: expected fewer keys "
+                             "or a higher rate",
+                             spec->items);
         uint32_t best = (uint32_t)ceil(log(2) * m / n);
         if (spec->hashes && spec->hashes != best)
-            return "hashes is not what items and fpp give";
+            return seen_not_given(spec, "hashes", e);
         *k = best;
         *bits = (uint64_t)m;
     }
-    if (*bits > BITS_MAX) return "bits is below 2^32 in this dialect";
+    if (*bits > BITS_MAX)
+        return seen_fail(
+            e, SEEN_INVALID, "bits",
+            "bits %" PRIu64 ": expected below 2^32 in this dialect", *bits);
     *bits = (*bits + 31) / 32 * 32;
     if (spec->bits && (spec->bits + 31) / 32 * 32 != *bits)
-        return "bits is not what items and fpp give";
-    return *k > SEEN_MOST_POSITIONS ? "hashes is at most 255" : NULL;
+        return seen_not_given(spec, "bits", e);
+    if (*k > SEEN_MOST_POSITIONS)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected at most 255", *k);
+    return SEEN_OK;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     uint64_t bits;
     uint32_t k;
     if (!(spec->items && spec->fpp > 0) && !(spec->bits && spec->hashes))
-        return "items and fpp, or bits and hashes, are needed";
-    const char *problem = size(spec, &bits, &k);
-    if (problem) return problem;
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected keys and a rate, or bits and hashes");
+    if (size(spec, &bits, &k, e) != SEEN_OK) return SEEN_INVALID;
     seen_foreign_one(f, bits, k, bits / 8);
-    return NULL;
+    return SEEN_OK;
 }
 
-static const char *plan_list(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan_list(const seen_spec *spec, struct seen_foreign *f,
+                             seen_error *e)
 {
-    if (!(spec->items && spec->fpp > 0)) return "items and fpp are needed";
-    const char *problem = plan(spec, f);
+    if (!spec->items || !(spec->fpp > 0))
+        return seen_needs_keys_and_rate(spec, e);
+    seen_status status = plan(spec, f, e);
     f->links[0].capacity = spec->items;
     f->links[0].fpp = spec->fpp;
-    return problem;
+    return status;
 }
 
 /* ---- Bytes: one filter -------------------------------------------------- */
 
 /* The last few bytes, if they are no word, count for nothing. */
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     uint64_t bits;
     uint32_t k;
     if (!spec->hashes && !(spec->items && spec->fpp > 0))
-        return seen_refuse(why, SEEN_INVALID, UNKNOWN);
-    *why = size(spec, &bits, &k);
-    if (*why) return SEEN_INVALID;
+        return seen_fail(e, SEEN_INVALID, "hashes", UNKNOWN);
+    if (size(spec, &bits, &k, e) != SEEN_OK) return SEEN_INVALID;
     uint64_t bytes = len / 4 * 4;
     if (bytes == 0 || bytes * 8 > BITS_MAX)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "has no word of 4 bytes, or 2^32 bits and more");
-    if (bits && bits != bytes * 8)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is not as long as items and fpp, or bits, make it");
+        return seen_corrupt(
+            e, "%zu bytes: expected at least 4, and fewer than 2^32 bits", len);
+    if (bits && bits != bytes * 8) return seen_check_told(bytes, bits / 8, e);
     seen_foreign_one(f, bytes * 8, k, bytes);
     f->links[0].at = (uint8_t *)(uintptr_t)buf;
     f->links[0].stored = bytes;
@@ -203,42 +214,39 @@ static bool sniff_list(const uint8_t *buf, size_t len)
 }
 
 static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
-                             size_t len, struct seen_foreign *f,
-                             const char **why)
+                             size_t len, struct seen_foreign *f, seen_error *e)
 {
     struct element elements[LINKS_MAX];
     uint64_t bits;
     uint32_t k;
     if (!spec->hashes && !(spec->items && spec->fpp > 0))
-        return seen_refuse(why, SEEN_INVALID, UNKNOWN);
-    *why = size(spec, &bits, &k);
-    if (*why) return SEEN_INVALID;
+        return seen_fail(e, SEEN_INVALID, "hashes", UNKNOWN);
+    if (size(spec, &bits, &k, e) != SEEN_OK) return SEEN_INVALID;
     uint32_t n = read_elements(buf, len, elements);
     if (n == 0)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is no list of one to five lines count::base64");
+        return seen_corrupt(
+            e, "not a list: expected one to five lines count::base64");
     f->count = n;
     f->counted = true;
     f->common.plan.items = spec->items;
     f->common.plan.fpp = spec->fpp;
     for (uint32_t i = 0; i < n; i++) {
-        const struct element *e = &elements[n - 1 - i]; /* oldest first here */
-        if (bits && bits != (uint64_t)e->bytes * 8)
-            return seen_refuse(why, SEEN_CORRUPT,
-                               "has a filter that is not as long as items and "
-                               "fpp, or bits, make it");
-        if (e->bytes != elements[0].bytes)
-            return seen_refuse(why, SEEN_CORRUPT,
-                               "has filters of different lengths");
+        const struct element *el = &elements[n - 1 - i]; /* oldest first here */
+        if (bits && bits != (uint64_t)el->bytes * 8)
+            return seen_check_told(el->bytes, bits / 8, e);
+        if (el->bytes != elements[0].bytes)
+            return seen_corrupt(
+                e, "filters of %zu and %zu bytes: expected one length",
+                elements[0].bytes, el->bytes);
         f->links[i] = (struct seen_link){
-            .bytes = e->bytes,
-            .place = seen_place_of((uint64_t)e->bytes * 8, k, 0),
-            .items = e->count,
+            .bytes = el->bytes,
+            .place = seen_place_of((uint64_t)el->bytes * 8, k, 0),
+            .items = el->count,
             .capacity = spec->items,
             .fpp = spec->fpp};
-        if (e->count > UINT64_MAX - f->common.items)
-            return seen_refuse(why, SEEN_CORRUPT, "has counts beyond 2^64");
-        f->common.items += e->count;
+        if (el->count > UINT64_MAX - f->common.items)
+            return seen_corrupt(e, "counts beyond 2^64");
+        f->common.items += el->count;
     }
     return SEEN_OK;
 }

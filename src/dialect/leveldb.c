@@ -72,30 +72,32 @@ static const struct seen_scheme scheme = {.hash = "leveldb-32",
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *size(struct seen_foreign *f, uint64_t n, uint32_t per_key,
-                        uint32_t k)
+static seen_status size(struct seen_foreign *f, const seen_spec *spec,
+                        uint32_t per_key, uint32_t k, seen_error *e)
 {
-    if (n > SEEN_MAX_BITS / per_key) return "items take more than 2^48 bits";
+    uint64_t n = spec->items;
+    if (n > SEEN_MAX_BITS / per_key) return seen_spec_too_large(spec, e);
     uint64_t bits = n * per_key < LEAST ? LEAST : n * per_key;
     uint64_t bytes = (bits + 7) / 8;
     k = k < 1 ? 1 : k > K_MAX ? K_MAX : k;
     seen_foreign_one(f, bytes * 8, k, bytes);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* Whole bits per key, given or from the rate by the dialect's own formula. */
-static const char *per_key(const seen_spec *spec, uint32_t from_rate,
-                           uint32_t *out)
+static seen_status per_key(const seen_spec *spec, uint32_t from_rate,
+                           uint32_t *out, seen_error *e)
 {
     if (spec->bits || spec->hashes)
-        return "bits and hashes follow from bits_per_key in this dialect";
-    if (!spec->items) return "items (at least 1) is needed";
-    if (!(spec->bits_per_key > 0) && !(spec->fpp > 0))
-        return "bits_per_key or fpp is needed beside items";
+        return seen_derived(spec, "the bits per key", e);
+    if (seen_needs_per_key(spec, e) != SEEN_OK) return SEEN_INVALID;
     if (spec->bits_per_key != floor(spec->bits_per_key))
-        return "bits_per_key is a whole number in this dialect";
+        return seen_fail(
+            e, SEEN_INVALID, "bits_per_key",
+            "bits_per_key %g: expected a whole number in this dialect",
+            spec->bits_per_key);
     *out = spec->bits_per_key > 0 ? (uint32_t)spec->bits_per_key : from_rate;
-    return NULL;
+    return SEEN_OK;
 }
 
 /* The textbook's bits per key. */
@@ -104,40 +106,45 @@ static uint32_t ideal_bits(double fpp)
     return fpp > 0 ? (uint32_t)ceil(-log(fpp) / (log(2) * log(2))) : 0;
 }
 
-static const char *leveldb_plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status leveldb_plan(const seen_spec *spec, struct seen_foreign *f,
+                                seen_error *e)
 {
     uint32_t b;
-    const char *problem = per_key(spec, ideal_bits(spec->fpp), &b);
-    return problem ? problem : size(f, spec->items, b, (uint32_t)(b * 0.69));
+    seen_status status = per_key(spec, ideal_bits(spec->fpp), &b, e);
+    return status != SEEN_OK ? status
+                             : size(f, spec, b, (uint32_t)(b * 0.69), e);
 }
 
 /* Its k is a byte, so that 372 bits a key give k = 256 = 0, which becomes 1. */
-static const char *goleveldb_plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status goleveldb_plan(const seen_spec *spec, struct seen_foreign *f,
+                                  seen_error *e)
 {
     uint32_t b;
-    const char *problem = per_key(spec, ideal_bits(spec->fpp), &b);
-    if (problem) return problem;
-    return size(f, spec->items, b, (uint8_t)((uint64_t)b * 69 / 100));
+    seen_status status = per_key(spec, ideal_bits(spec->fpp), &b, e);
+    if (status != SEEN_OK) return status;
+    return size(f, spec, b, (uint8_t)((uint64_t)b * 69 / 100), e);
 }
 
 /* It takes the best k for the bits per key: at 1 % that is 7 instead of 10, and
  * the rate comes out higher than was asked for. */
-static const char *badger_plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status badger_plan(const seen_spec *spec, struct seen_foreign *f,
+                               seen_error *e)
 {
     double bits = -(double)spec->items * log(spec->fpp) / (LN2 * LN2);
     double best_k = ceil(LN2 * bits / (double)spec->items);
     uint32_t b, from_rate = spec->fpp > 0 && spec->items ? (uint32_t)best_k : 0;
-    const char *problem = per_key(spec, from_rate, &b);
-    return problem ? problem : size(f, spec->items, b, (uint32_t)(b * 0.69));
+    seen_status status = per_key(spec, from_rate, &b, e);
+    return status != SEEN_OK ? status
+                             : size(f, spec, b, (uint32_t)(b * 0.69), e);
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
 
 /* Its own k byte comes back, whatever it is. */
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
-    (void)spec, (void)why;
+    (void)spec, (void)e;
     if (len < 2) {
         f->verdict = SEEN_NEVER_IN;
         f->note_len = (uint32_t)len;

@@ -286,16 +286,51 @@ static bool history_fits(const struct seen_native *h)
     return h->flags & SEEN_NATIVE_TWO || !(h->id | h->epoch | h->sequence);
 }
 
+/* Fields that do not belong together, NULL if all do: written by something else
+ * than seen, since their checksum is right. */
+static const char *contradiction(const struct seen_native *h,
+                                 const uint8_t *from)
+{
+    if (!h->hash) return "an unknown hash at offset 48";
+    if (h->flags & ~SEEN_NATIVE_FLAGS) return "unknown flags at offset 12";
+    if (!secret_fits(h))
+        return "a secret at offset 64 that does not fit the hash";
+    if (!list_fits(h)) return "an allowlist at offset 50 without keys or rule";
+    if (!history_fits(h))
+        return "a history at offset 120 without a second header";
+    if (!form_fits(h)) return "a form of keys at offset 144 that does not fit";
+    if (h->state_len > SEEN_STATE_MAX)
+        return "a state at offset 104 that is too long";
+    if (!sensible_rate(seen_get_le64(from + 32)))
+        return "a rate at offset 32 that is not from 0 to 1";
+    if (seen_get_le32(from + 52) != SEEN_PAGE_SIZE)
+        return "a size at offset 52 other than 65536";
+    if (!all_zero(from + 148, CRC_AT - 148))
+        return "bytes from offset 148 on that are not zero";
+    return NULL;
+}
+
 seen_status seen_native_get(const uint8_t *from, size_t len,
-                            struct seen_native *h)
+                            struct seen_native *h, seen_error *e)
 {
     /* 1. Is it ours, whole, and of this version? */
-    if (len < SEEN_HEADER_SIZE || memcmp(from, magic, sizeof magic) != 0)
-        return SEEN_CORRUPT;
-    if (seen_get_le16(from + 8) > VERSION) return SEEN_NEWER;
+    if (len < SEEN_HEADER_SIZE)
+        return seen_corrupt(e, "too short: %zu bytes, expected a header of %d",
+                            len, SEEN_HEADER_SIZE);
+    if (memcmp(from, magic, sizeof magic) != 0)
+        return seen_corrupt(e,
+                            "not a filter of seen: expected its 8 magic bytes "
+                            "at offset 0");
+    uint32_t version = seen_get_le16(from + 8);
+    if (version > VERSION)
+        return seen_fail(
+            e, SEEN_NEWER, "buf",
+            "format version %u: this version of seen reads up to %d", version,
+            VERSION);
     if (seen_get_le32(from + CRC_AT) != seen_crc32c(0, from, CRC_AT) ||
-        seen_get_le16(from + 8) != VERSION)
-        return SEEN_CORRUPT;
+        version != VERSION)
+        return seen_corrupt(
+            e, "damaged header: its checksum at offset %d is wrong", CRC_AT);
 
     /* 2. The fields. */
     *h = (struct seen_native){
@@ -324,15 +359,13 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
     memcpy(h->secret, from + 64, 16);
 
     /* 3. Do they agree with each other? */
-    if (!h->hash || h->flags & ~SEEN_NATIVE_FLAGS || !secret_fits(h) ||
-        !list_fits(h) || !history_fits(h) || !form_fits(h) ||
-        h->state_len > SEEN_STATE_MAX || !sensible_rate(fpp) ||
-        seen_get_le32(from + 52) != SEEN_PAGE_SIZE ||
-        !all_zero(from + 148, CRC_AT - 148))
-        return SEEN_CORRUPT;
+    const char *wrong = contradiction(h, from);
+    if (wrong) return seen_corrupt(e, "the header has %s", wrong);
     h->plan.hash_bits = h->hash->bits;
     if (!place(h) || seen_get_le64(from + 88) != h->payload_offset)
-        return SEEN_CORRUPT;
+        return seen_corrupt(e,
+                            "the header has lengths at offset 88 that do not "
+                            "belong together");
     return SEEN_OK;
 }
 
@@ -350,54 +383,70 @@ static bool padding_ok(const uint8_t *buf, const struct seen_native *h)
 }
 
 seen_status seen_native_read(const uint8_t *buf, size_t len,
-                             struct seen_native *h)
+                             struct seen_native *h, seen_error *e)
 {
     struct seen_native first, second;
-    seen_status a = seen_native_get(buf, len, &first), b = SEEN_CORRUPT;
+    seen_status a = seen_native_get(buf, len, &first, e), b = SEEN_CORRUPT;
     if (a == SEEN_NEWER) return a;
     bool two = a != SEEN_OK || first.flags & SEEN_NATIVE_TWO;
     if (two && len >= SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE) {
         b = seen_native_get(buf + SEEN_HEADER_STRIDE, len - SEEN_HEADER_STRIDE,
-                            &second);
+                            &second, NULL);
         if (b == SEEN_OK && !(second.flags & SEEN_NATIVE_TWO)) b = SEEN_CORRUPT;
     }
-    if (b == SEEN_NEWER) return b; /* never the older of two headers */
+    if (b == SEEN_NEWER) { /* never the older of two headers */
+        seen_error_begin(e);
+        return seen_fail(e, b, "buf",
+                         "the second header is of a later version of seen");
+    }
     if (a != SEEN_OK && b != SEEN_OK) return a;
 
     bool take_second =
         b == SEEN_OK && (a != SEEN_OK || second.epoch > first.epoch);
     *h = take_second ? second : first;
     h->slot = take_second;
-    if (len != h->payload_offset + h->payload_len || !padding_ok(buf, h))
-        return SEEN_CORRUPT;
+    uint64_t all = h->payload_offset + h->payload_len;
+    seen_error_begin(e); /* what was wrong with the other header is no matter */
+    if (len != all)
+        return seen_corrupt(e, "%s: %zu bytes, expected %" PRIu64,
+                            len < all ? "cut off" : "too long", len, all);
+    if (!padding_ok(buf, h))
+        return seen_corrupt(e,
+                            "bytes between the header and the payload that are "
+                            "not zero");
     return SEEN_OK;
 }
 
 seen_status seen_native_check_extra(const uint8_t *buf,
-                                    const struct seen_native *h)
+                                    const struct seen_native *h, seen_error *e)
 {
     const uint8_t *extra =
         buf + h->table_offset + 4 * seen_native_pages(h->payload_len);
     uint32_t crc = seen_crc32c(0, extra, (size_t)h->state_len + h->listed_len);
-    return crc == h->extra_crc ? SEEN_OK : SEEN_CORRUPT;
+    if (crc == h->extra_crc) return SEEN_OK;
+    return seen_corrupt(
+        e, "damaged between offset %td and %" PRIu64 ": wrong checksum",
+        extra - buf, h->payload_offset);
 }
 
 seen_status seen_native_verify(const uint8_t *buf, const struct seen_native *h,
-                               uint64_t *page)
+                               seen_error *e)
 {
     const uint8_t *table = buf + h->table_offset;
-    const uint8_t *payload = buf + h->payload_offset;
     uint64_t n = seen_native_pages(h->payload_len);
-    *page = UINT64_MAX;
     if (seen_crc32c(0, table, (size_t)(4 * n)) != h->table_crc)
-        return SEEN_CORRUPT;
+        return seen_corrupt(e, "damaged table of checksums at offset %" PRIu64,
+                            h->table_offset);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t left = h->payload_len - i * SEEN_PAGE_SIZE;
-        uint32_t crc = seen_crc32c(0, payload + i * SEEN_PAGE_SIZE,
-                                   (size_t)seen_min64(left, SEEN_PAGE_SIZE));
-        if (crc == seen_get_le32(table + 4 * i)) continue;
-        *page = i;
-        return SEEN_CORRUPT;
+        uint64_t at = h->payload_offset + i * SEEN_PAGE_SIZE;
+        uint32_t crc =
+            seen_crc32c(0, buf + at, (size_t)seen_min64(left, SEEN_PAGE_SIZE));
+        if (crc != seen_get_le32(table + 4 * i))
+            return seen_corrupt(e,
+                                "damaged in the 64 KiB from offset %" PRIu64
+                                " on: wrong checksum",
+                                at);
     }
     return SEEN_OK;
 }

@@ -75,17 +75,17 @@ void seen_native_get_part(const struct seen_part *part, const uint8_t *from);
 /* A header that is whole and makes sense, `len` bytes being there. The bytes
  * behind it have not been looked at. */
 SEEN_PRIVATE seen_status seen_native_get(const uint8_t *from, size_t len,
-                                         struct seen_native *h);
+                                         struct seen_native *h, seen_error *e);
 
 /* The better header of a whole container, whose lengths must add up. */
 SEEN_PRIVATE seen_status seen_native_read(const uint8_t *buf, size_t len,
-                                          struct seen_native *h);
+                                          struct seen_native *h, seen_error *e);
 
-/* State and list; then the payload: after seen_native_read(). The number of the
- * first bad page in *page, if that is what is wrong. */
+/* State and list; then the payload: after seen_native_read(). The error names the
+ * first bad page. */
 seen_status seen_native_check_extra(const uint8_t *buf,
-                                    const struct seen_native *h);
+                                    const struct seen_native *h, seen_error *e);
 seen_status seen_native_verify(const uint8_t *buf, const struct seen_native *h,
-                               uint64_t *page);
+                               seen_error *e);
 
 #endif

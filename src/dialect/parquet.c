@@ -74,26 +74,36 @@ static void set_link(struct seen_foreign *f, uint64_t bits)
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     uint64_t bits = spec->bits;
-    if (spec->hashes && spec->hashes != K) return "hashes is always 8 here";
-    if (spec->bits_per_key != 0)
-        return "bits_per_key is not for this dialect: give bits";
+    if (spec->hashes && spec->hashes != K)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected 8, which this dialect always has",
+                         spec->hashes);
+    if (spec->bits_per_key != 0) return seen_not_per_key(spec, e);
     if (!bits) {
         if (!spec->items || !(spec->fpp > 0))
-            return "bits, or items and fpp, are needed";
+            return seen_fail(e, SEEN_INVALID, "bits",
+                             "bits: expected, or keys and a rate");
         double wish =
             -8 * (double)spec->items / log(1 - pow(spec->fpp, 1. / 8));
         if (!(wish <= (double)ARROW_MAX))
-            return "items at this fpp take more than the 128 MiB that Arrow "
-                   "goes to: give bits";
+            return seen_fail(
+                e, SEEN_INVALID, "items",
+                "items %" PRIu64
+                ": takes more than the 128 MiB that Arrow goes to: give bits",
+                spec->items);
         for (bits = BLOCK; bits < (uint64_t)wish;)
             bits *= 2;
     }
-    if (bits > BITS_MAX - BLOCK) return "bits is below 2^34 in this dialect";
+    if (bits > BITS_MAX - BLOCK)
+        return seen_fail(
+            e, SEEN_INVALID, "bits",
+            "bits %" PRIu64 ": expected below 2^34 in this dialect", bits);
     set_link(f, (bits + BLOCK - 1) / BLOCK * BLOCK);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Thrift, the compact protocol ---------------------------------------- */
@@ -189,9 +199,9 @@ static bool first_choice(struct thrift *t)
     return take_field(t, &id) == 0 && !t->bad;
 }
 
-/* numBytes, and where the bitset begins; what is wrong, or NULL. */
-static const char *read_header(const uint8_t *buf, size_t len, uint64_t *bytes,
-                               size_t *head)
+/* numBytes, and where the bitset begins. */
+static seen_status read_header(const uint8_t *buf, size_t len, uint64_t *bytes,
+                               size_t *head, seen_error *e)
 {
     struct thrift t = {buf, buf + len, false};
     int64_t id = 0, size = -1;
@@ -202,19 +212,29 @@ static const char *read_header(const uint8_t *buf, size_t len, uint64_t *bytes,
             continue;
         }
         if (found & 1u << id || type != (id == 1 ? 5 : T_STRUCT))
-            return "has no header of a Parquet filter";
+            return seen_corrupt(
+                e, "not the header of a Parquet filter: wrong at offset %zu",
+                (size_t)(t.at - buf));
         found |= 1u << id;
         if (id == 1)
             size = take_zigzag(&t);
         else if (!first_choice(&t))
-            return "is not a split block filter of xxHash, uncompressed";
+            return seen_corrupt(e,
+                                "field %d of the header: expected a split "
+                                "block filter of xxHash, uncompressed",
+                                (int)id);
     }
-    if (t.bad || found != 30) return "has no header of a Parquet filter";
+    if (t.bad || found != 30)
+        return seen_corrupt(
+            e, "not the header of a Parquet filter: wrong at offset %zu",
+            (size_t)(t.at - buf));
     *head = (size_t)(t.at - buf);
     if (size <= 0 || size % 32 || size > INT32_MAX)
-        return "has a size that is no positive multiple of 32 bytes";
+        return seen_corrupt(
+            e, "numBytes %" PRId64 ": expected a positive multiple of 32",
+            size);
     *bytes = (uint64_t)size;
-    return *bytes != len - *head ? "is not as long as its header says" : NULL;
+    return seen_check_length(len - *head, *bytes, e);
 }
 
 /* As everybody writes it; how long. */
@@ -235,15 +255,15 @@ static size_t put_header(uint64_t bytes, uint8_t *to)
 /* ---- Bytes -------------------------------------------------------------- */
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     uint64_t bytes;
     size_t head;
-    *why = read_header(buf, len, &bytes, &head);
-    if (!*why && head > SEEN_NOTE_MAX)
-        *why = "has a header of more than 64 bytes";
-    if (*why) return SEEN_CORRUPT;
+    if (read_header(buf, len, &bytes, &head, e) != SEEN_OK) return SEEN_CORRUPT;
+    if (head > SEEN_NOTE_MAX)
+        return seen_corrupt(e, "a header of %zu bytes: expected at most 64",
+                            head);
     set_link(f, bytes * 8);
     f->links[0].at = (uint8_t *)(uintptr_t)(buf + head);
     f->links[0].stored = bytes;
@@ -256,7 +276,8 @@ static bool sniff(const uint8_t *buf, size_t len)
 {
     uint64_t bytes;
     size_t head;
-    return !read_header(buf, len, &bytes, &head) && head <= SEEN_NOTE_MAX;
+    return read_header(buf, len, &bytes, &head, NULL) == SEEN_OK &&
+           head <= SEEN_NOTE_MAX;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
@@ -277,12 +298,12 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
 
 static seen_status read_bitset(const seen_spec *spec, const uint8_t *buf,
                                size_t len, struct seen_foreign *f,
-                               const char **why)
+                               seen_error *e)
 {
     (void)spec;
     if (len == 0 || len % 32 || len > INT32_MAX)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is not a positive multiple of 32 bytes long");
+        return seen_corrupt(e, "%zu bytes: expected a positive multiple of 32",
+                            len);
     set_link(f, (uint64_t)len * 8);
     f->links[0].at = (uint8_t *)(uintptr_t)buf;
     f->links[0].stored = len;

@@ -113,19 +113,24 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp,
     return true;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     if (spec->bits || spec->hashes || spec->bits_per_key != 0)
-        return "bits, hashes and bits_per_key follow from items and fpp in "
-               "this dialect";
-    if (!spec->items || !(spec->fpp > 0)) return "items and fpp are needed";
+        return seen_derived(spec, "the number of keys and the rate", e);
+    if (!spec->items || !(spec->fpp > 0))
+        return seen_needs_keys_and_rate(spec, e);
     if (!size(&f->links[0], spec->items, spec->fpp * TIGHTENING, false))
-        return "items at this fpp take more than 2^48 bits or 255 hashes";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": takes more than 2^48 bits or 255 hashes: expected "
+                         "fewer keys or a higher rate",
+                         spec->items);
     f->count = 1;
     f->chain.options = NO_ROUNDING | HASH_64;
     f->chain.growth = GROWTH;
     f->chain.age = 2;
-    return NULL;
+    return SEEN_OK;
 }
 
 static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
@@ -154,26 +159,37 @@ static const struct age {
 
 #define AGES 3
 
-/* What no RedisBloom would have written; NULL: nothing. */
-static const char *check_link(const struct seen_link *l, uint64_t bits)
+/* What no RedisBloom would have written: SEEN_CORRUPT. */
+static seen_status check_link(const struct seen_link *l, uint64_t bits,
+                              seen_error *e)
 {
     uint64_t m = l->power ? (uint64_t)1 << l->power : bits;
     if (!(l->fpp > 0 && l->fpp < 1))
-        return "has a link whose rate is not above 0 and below 1";
+        return seen_corrupt(
+            e, "a link has the rate %g: expected above 0 and below 1", l->fpp);
     if (!(l->per_key > 0 && l->per_key < 1e6) ||
         ceil(LN2 * l->per_key) != l->place.hashes)
-        return "has a link whose hashes are not those of its bits per key";
+        return seen_corrupt(e,
+                            "a link has %u hashes and %g bits per key: they do "
+                            "not belong together",
+                            l->place.hashes, l->per_key);
     if (l->place.hashes > SEEN_MOST_POSITIONS)
-        return "has a link of more than 255 hashes";
-    if (m > SEEN_MAX_BITS) return "has a link of more than 2^48 bits";
+        return seen_corrupt(e, "a link has %u hashes: expected at most 255",
+                            l->place.hashes);
+    if (m > SEEN_MAX_BITS)
+        return seen_corrupt(
+            e, "a link has %" PRIu64 " bits: expected at most 2^48", m);
     if (m == 0 || l->bytes != (m + 7) / 8 || (bits && bits != m))
-        return "has a link whose bits are not those of its bytes";
-    return NULL;
+        return seen_corrupt(e,
+                            "a link has %" PRIu64 " bits in %" PRIu64
+                            " bytes: they do not belong together",
+                            m, l->bytes);
+    return SEEN_OK;
 }
 
 /* The link at `from`; its bits are not looked at. */
-static const char *read_link(const uint8_t *from, uint32_t age,
-                             struct seen_link *l)
+static seen_status read_link(const uint8_t *from, uint32_t age,
+                             struct seen_link *l, seen_error *e)
 {
     bool wide = age == 2;
     *l = (struct seen_link){.bytes = seen_get_le64(from),
@@ -183,65 +199,83 @@ static const char *read_link(const uint8_t *from, uint32_t age,
                             .power = from[wide ? 52 : 48]};
     l->capacity = wide ? seen_get_le64(from + 44) : seen_get_le32(from + 44);
     l->place.hashes = seen_get_le32(from + 40);
-    if (l->power > 48) return "has a link of more than 2^48 bits";
+    if (l->power > 48)
+        return seen_corrupt(e, "a link has 2^%u bits: expected at most 2^48",
+                            l->power);
     uint64_t bits = seen_get_le64(from + 8);
-    const char *problem = check_link(l, bits);
-    if (problem) return problem;
+    if (check_link(l, bits, e) != SEEN_OK) return SEEN_CORRUPT;
     l->place = seen_place_of(l->power ? (uint64_t)1 << l->power : bits,
                              l->place.hashes, 0);
-    return NULL;
+    return SEEN_OK;
 }
 
-/* As a header of this age: what is wrong, or NULL. */
-static const char *read_age(const uint8_t *buf, size_t len, uint32_t age,
-                            struct seen_foreign *f)
+/* As a header of this age. */
+static seen_status read_age(const uint8_t *buf, size_t len, uint32_t age,
+                            struct seen_foreign *f, seen_error *e)
 {
     const struct age *a = &ages[age];
-    if (len < a->head) return "is shorter than a header";
+    if (len < a->head) return seen_short_head(len, a->head, e);
     uint64_t total = seen_get_le64(buf), items = 0;
     uint32_t links = seen_get_le32(buf + 8);
     f->chain.options = seen_get_le32(buf + 12);
     f->chain.growth = age == 0 ? GROWTH : seen_get_le32(buf + 16);
     f->chain.age = age;
     if (f->chain.growth > GROWTH_MAX)
-        return "grows by more than 32768 at a time";
-    if (links == 0) return "has no links";
-    if (links > SEEN_LINKS_MAX) return "has more than 64 links";
+        return seen_corrupt(e, "growth %u at offset 16: expected at most 32768",
+                            f->chain.growth);
+    if (links == 0 || links > SEEN_LINKS_MAX)
+        return seen_corrupt(e, "%u links at offset 8: expected 1 to 64", links);
     if (f->chain.options & ~(NO_ROUNDING | ENTRIES_BITS | HASH_64 | NO_SCALING))
-        return "has options that no RedisBloom writes";
+        return seen_corrupt(
+            e, "options %u at offset 12: RedisBloom does not write them",
+            f->chain.options);
     if (!(f->chain.options & HASH_64))
-        return "has the 32-bit hash of before 1.1";
-    if (len < a->head + links * a->link) return "is shorter than its header";
+        return seen_corrupt(e,
+                            "options %u at offset 12: the 32-bit hash of "
+                            "before RedisBloom 1.1 is not supported",
+                            f->chain.options);
+    if (len < a->head + links * a->link)
+        return seen_short_head(len, a->head + links * a->link, e);
 
     uint64_t at = a->head + links * a->link;
     f->count = links;
     for (uint32_t i = 0; i < links; i++) {
         struct seen_link *l = &f->links[i];
-        const char *problem = read_link(buf + a->head + i * a->link, age, l);
-        if (problem) return problem;
-        if (l->bytes > len - at) return "is shorter than its links";
+        if (read_link(buf + a->head + i * a->link, age, l, e) != SEEN_OK)
+            return SEEN_CORRUPT;
+        if (l->bytes > len - at)
+            return seen_corrupt(e,
+                                "cut off: link %u has %" PRIu64
+                                " bytes, %" PRIu64 " are there",
+                                i + 1, l->bytes, len - at);
         l->at = (uint8_t *)(uintptr_t)(buf + at);
         l->stored = l->bytes;
         at += l->bytes;
         if (!seen_add_fits(items, l->items, &items)) items = UINT64_MAX;
     }
-    if (at != len) return "has bytes behind its links";
-    if (items != total) return "has a number of items that its links have not";
+    if (at != len)
+        return seen_corrupt(
+            e, "%" PRIu64 " bytes behind the last link: expected none",
+            len - at);
+    if (items != total)
+        return seen_corrupt(
+            e, "%" PRIu64 " items at offset 0: its links have %" PRIu64, total,
+            items);
     f->common.items = total;
     f->counted = true;
     f->chain.fixed = f->chain.options & NO_SCALING;
-    return NULL;
+    return SEEN_OK;
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     /* What the newest form says is wrong is what people want to know. */
-    *why = read_age(buf, len, 2, f);
-    for (uint32_t age = 0; *why && age < 2; age++)
-        if (!read_age(buf, len, age, f)) *why = NULL;
-    if (*why) return SEEN_CORRUPT;
+    seen_status status = read_age(buf, len, 2, f, e);
+    for (uint32_t age = 0; status != SEEN_OK && age < 2; age++)
+        status = read_age(buf, len, age, f, NULL);
+    if (status != SEEN_OK) return status;
     f->common.plan.items = f->links[0].capacity;
     bool halved = f->chain.age > 0 && !(f->chain.options & NO_SCALING);
     f->common.plan.fpp = f->links[0].fpp / (halved ? TIGHTENING : 1);
@@ -252,7 +286,7 @@ static bool sniff(const uint8_t *buf, size_t len)
 {
     struct seen_foreign f;
     for (uint32_t age = 0; age < AGES; age++)
-        if (!read_age(buf, len, age, &f)) return true;
+        if (read_age(buf, len, age, &f, NULL) == SEEN_OK) return true;
     return false;
 }
 

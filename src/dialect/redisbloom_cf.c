@@ -49,13 +49,18 @@ static const struct seen_scheme scheme = {
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     if (spec->bits || spec->hashes || spec->bits_per_key != 0)
-        return "bits, hashes and bits_per_key are not for this dialect: give "
-               "items";
-    if (!spec->items) return "items (at least 1) is needed";
-    if (spec->items > SEEN_MAX_BITS / 16) return "items is at most 2^44";
+        return seen_derived(spec, "the number of keys", e);
+    if (!spec->items)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected at least 1");
+    if (spec->items > SEEN_MAX_BITS / 16)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64 ": expected at most 2^44",
+                         spec->items);
     uint64_t buckets = 1;
     while (buckets < spec->items / SLOTS)
         buckets *= 2;
@@ -65,7 +70,7 @@ static const char *plan(const seen_spec *spec, struct seen_foreign *f)
     f->cuckoo.removed = 0;
     f->count = 1;
     f->links[0] = seen_cuckoo_link(f, buckets * SLOTS);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
@@ -75,11 +80,11 @@ static bool power_of_two(uint64_t x)
     return x && !(x & (x - 1));
 }
 
-/* The sub-filters behind a header of `head` bytes; what is wrong, or NULL. */
-static const char *read_head(const uint8_t *buf, size_t len, size_t head,
-                             struct seen_foreign *f)
+/* The sub-filters behind a header of `head` bytes. */
+static seen_status read_head(const uint8_t *buf, size_t len, size_t head,
+                             struct seen_foreign *f, seen_error *e)
 {
-    if (len < head) return "is shorter than a header";
+    if (len < head) return seen_short_head(len, head, e);
     uint64_t buckets = seen_get_le64(buf + 8), n = seen_get_le64(buf + 24);
     f->common.items = seen_get_le64(buf);
     f->cuckoo.removed = seen_get_le64(buf + 16);
@@ -88,19 +93,35 @@ static const char *read_head(const uint8_t *buf, size_t len, size_t head,
     f->cuckoo.growth = seen_get_le16(buf + 36);
     f->counted = true;
     if (n == 0 || n > SEEN_LINKS_MAX)
-        return "has no sub-filter, or more than 64";
-    if (f->cuckoo.slots == 0) return "has buckets without slots";
+        return seen_corrupt(
+            e, "%" PRIu64 " sub-filters at offset 24: expected 1 to 64", n);
+    if (f->cuckoo.slots == 0)
+        return seen_corrupt(
+            e, "0 slots a bucket at offset 32: expected at least 1");
     if (!power_of_two(buckets) || buckets > len)
-        return "has a number of buckets that is no power of two, or too large";
+        return seen_corrupt(e,
+                            "%" PRIu64
+                            " buckets at offset 8: expected a power of two, at "
+                            "most the bytes that are there",
+                            buckets);
     if (f->cuckoo.growth && !power_of_two(f->cuckoo.growth))
-        return "has an expansion that is no power of two";
+        return seen_corrupt(
+            e, "expansion %u at offset 36: expected 0 or a power of two",
+            f->cuckoo.growth);
     if (n > 1 && f->cuckoo.growth == 0)
-        return "has sub-filters and no expansion";
+        return seen_corrupt(
+            e,
+            "expansion 0 at offset 36: expected more with %" PRIu64
+            " sub-filters",
+            n);
     uint64_t at = head, slots = 0;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
         if (buckets > (len - at) / f->cuckoo.slots)
-            return "is shorter than its sub-filters";
+            return seen_corrupt(e,
+                                "cut off: sub-filter %u has %" PRIu64
+                                " buckets of %u, %" PRIu64 " bytes are there",
+                                i + 1, buckets, f->cuckoo.slots, len - at);
         f->links[i] = seen_cuckoo_link(f, buckets * f->cuckoo.slots);
         f->links[i].at = (uint8_t *)(uintptr_t)(buf + at);
         f->links[i].stored = f->links[i].bytes;
@@ -108,26 +129,32 @@ static const char *read_head(const uint8_t *buf, size_t len, size_t head,
         slots += f->links[i].bytes;
         buckets *= f->cuckoo.growth; /* at most len * 2^16 */
     }
-    if (at != len) return "has bytes behind its sub-filters";
-    if (f->common.items > slots) return "has more items than slots";
+    if (at != len)
+        return seen_corrupt(
+            e, "%" PRIu64 " bytes behind the last sub-filter: expected none",
+            len - at);
+    if (f->common.items > slots)
+        return seen_corrupt(
+            e, "%" PRIu64 " items at offset 0: there are %" PRIu64 " slots",
+            f->common.items, slots);
     f->note_len = (uint32_t)(head - HEAD);
     memcpy(f->note, buf + HEAD, f->note_len);
-    return NULL;
+    return SEEN_OK;
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
-    *why = read_head(buf, len, HEAD, f);
-    if (*why && !read_head(buf, len, OLD_HEAD, f)) *why = NULL;
-    return *why ? SEEN_CORRUPT : SEEN_OK;
+    seen_status status = read_head(buf, len, HEAD, f, e);
+    return status == SEEN_OK ? status : read_head(buf, len, OLD_HEAD, f, NULL);
 }
 
 static bool sniff(const uint8_t *buf, size_t len)
 {
     struct seen_foreign f;
-    return !read_head(buf, len, HEAD, &f) || !read_head(buf, len, OLD_HEAD, &f);
+    return read_head(buf, len, HEAD, &f, NULL) == SEEN_OK ||
+           read_head(buf, len, OLD_HEAD, &f, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)

@@ -120,20 +120,27 @@ static void set_link(struct seen_foreign *f, uint64_t bytes, uint32_t probes,
 
 /* ---- Plan --------------------------------------------------------------- */
 
-static const char *millibits(const seen_spec *spec, uint64_t *out)
+static seen_status millibits(const seen_spec *spec, uint64_t *out,
+                             seen_error *e)
 {
     double b = spec->bits_per_key;
     if (spec->bits || spec->hashes)
-        return "bits and hashes follow from bits_per_key in this dialect";
-    if (!spec->items) return "items (at least 1) is needed";
-    if (!(b > 0) && !(spec->fpp > 0))
-        return "bits_per_key or fpp is needed beside items";
+        return seen_derived(spec, "the bits per key", e);
+    if (seen_needs_per_key(spec, e) != SEEN_OK) return SEEN_INVALID;
     if (!(b > 0)) b = -log(spec->fpp) / (log(2) * log(2));
-    if (b < 0.5) return "bits_per_key below 0.5 means no filter at all";
+    if (b < 0.5)
+        return seen_fail(e, SEEN_INVALID, "bits_per_key",
+                         "bits_per_key %.2g: expected at least 0.5: below, "
+                         "RocksDB makes no filter",
+                         b);
     b = b < 1 ? 1 : b >= 100 ? 100 : b;
     *out = (uint64_t)(b * 1000 + 0.500001);
-    return spec->items > FAST_MAX ? "items is below 2^32 in this dialect"
-                                  : NULL;
+    if (spec->items > FAST_MAX)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": expected below 2^32 in this dialect",
+                         spec->items);
+    return SEEN_OK;
 }
 
 /* Found by measurement, says RocksDB: the best for a line of 512 bits. */
@@ -146,29 +153,29 @@ static uint32_t probes_for(uint64_t milli)
     return milli > 50000 ? 24 : (uint32_t)((milli - 1) / 2000 - 1);
 }
 
-static const char *plan_fast(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan_fast(const seen_spec *spec, struct seen_foreign *f,
+                             seen_error *e)
 {
     uint64_t milli;
-    const char *problem = millibits(spec, &milli);
-    if (problem) return problem;
+    if (millibits(spec, &milli, e) != SEEN_OK) return SEEN_INVALID;
     uint64_t bytes = (spec->items * milli + 7999) / 8000;
     if (bytes > FAST_MAX) bytes = FAST_MAX;
     set_link(f, (bytes + 63) / 64 * 64, probes_for(milli), LINE);
-    return NULL;
+    return SEEN_OK;
 }
 
-static const char *plan_old(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan_old(const seen_spec *spec, struct seen_foreign *f,
+                            seen_error *e)
 {
     uint64_t milli;
-    const char *problem = millibits(spec, &milli);
-    if (problem) return problem;
+    if (millibits(spec, &milli, e) != SEEN_OK) return SEEN_INVALID;
     uint64_t whole = (milli + 500) / 1000, bits = spec->items * whole;
     uint32_t probes = (uint32_t)((double)whole * 0.69);
     if (bits > OLD_BITS_MAX) bits = OLD_BITS_MAX;
     uint64_t lines = ((bits + LINE - 1) / LINE) | 1;
     probes = probes < 1 ? 1 : probes > OLD_PROBES_MAX ? OLD_PROBES_MAX : probes;
     set_link(f, lines * LINE / 8, probes, LINE);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
@@ -205,8 +212,7 @@ static bool is_fast(const uint8_t *t, size_t data)
 }
 
 static seen_status read_fast(const seen_spec *spec, const uint8_t *buf,
-                             size_t len, struct seen_foreign *f,
-                             const char **why)
+                             size_t len, struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     if (len <= TRAILER) {
@@ -215,15 +221,16 @@ static seen_status read_fast(const seen_spec *spec, const uint8_t *buf,
     }
     const uint8_t *t = buf + len - TRAILER;
     if (t[0] == RIBBON)
-        return seen_refuse(why, SEEN_UNSUPPORTED,
-                           "is a Ribbon filter, which is no Bloom filter");
+        return seen_fail(e, SEEN_UNSUPPORTED, "buf",
+                         "a Ribbon filter: expected a Bloom filter of RocksDB");
     if (t[0] >= 1 && t[0] <= 127)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is of the form before: rocksdb-legacy");
+        return seen_corrupt(e, "of the older form: read it as rocksdb-legacy");
     if (t[0] == FAST && (len - TRAILER) % 64)
-        return seen_refuse(why, SEEN_CORRUPT, "is not whole lines of 64 bytes");
+        return seen_corrupt(
+            e, "%zu bytes before the trailer: expected a multiple of 64",
+            len - TRAILER);
     if (len - TRAILER > FAST_MAX)
-        return seen_refuse(why, SEEN_CORRUPT, "has 2^32 bytes or more");
+        return seen_corrupt(e, "%zu bytes: expected fewer than 2^32", len);
     if (is_fast(t, len - TRAILER))
         use(f, buf, len, t[2], LINE);
     else
@@ -243,8 +250,7 @@ static size_t old_line(const uint8_t *buf, size_t len)
 }
 
 static seen_status read_old(const seen_spec *spec, const uint8_t *buf,
-                            size_t len, struct seen_foreign *f,
-                            const char **why)
+                            size_t len, struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     if (len <= TRAILER) {
@@ -257,11 +263,15 @@ static seen_status read_old(const seen_spec *spec, const uint8_t *buf,
         return SEEN_OK;
     }
     if (t[0] > 127)
-        return seen_refuse(why, SEEN_CORRUPT, "is not of the legacy form");
+        return seen_corrupt(
+            e,
+            "%u hashes in the trailer: expected at most 127 in the legacy form",
+            t[0]);
     size_t line = old_line(buf, len);
     if (!line)
-        return seen_refuse(why, SEEN_CORRUPT,
-                           "is not the number of lines that its trailer says");
+        return seen_corrupt(
+            e, "%" PRIu32 " lines in the trailer: they do not fill %zu bytes",
+            seen_get_le32(t + 1), len - TRAILER);
     use(f, buf, len, t[0], (uint32_t)line * 8);
     return SEEN_OK;
 }

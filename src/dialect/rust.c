@@ -101,35 +101,45 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp)
     return true;
 }
 
-static const char *plan(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
+                        seen_error *e)
 {
     if (spec->bits || spec->hashes || spec->bits_per_key != 0)
-        return "bits, hashes and bits_per_key follow from items and fpp in "
-               "this dialect";
-    if (!spec->items || !(spec->fpp > 0)) return "items and fpp are needed";
+        return seen_derived(spec, "the number of keys and the rate", e);
+    if (!spec->items || !(spec->fpp > 0))
+        return seen_needs_keys_and_rate(spec, e);
     if (!size(&f->links[0], spec->items, spec->fpp))
-        return "items at this fpp take no byte, more than 2^48 bits or more "
-               "than 255 hashes";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": takes no byte, more than 2^48 bits or more than "
+                         "255 hashes at a rate of %g",
+                         spec->items, spec->fpp);
     f->count = 1;
     memcpy(f->seed, fixed_seed, sizeof f->seed);
-    return NULL;
+    return SEEN_OK;
 }
 
-static const char *plan_one(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan_one(const seen_spec *spec, struct seen_foreign *f,
+                            seen_error *e)
 {
-    const char *problem = plan(spec, f);
+    seen_status status = plan(spec, f, e);
     f->links[0].capacity = 0; /* which its bytes do not say */
     f->links[0].fpp = 0;
-    return problem;
+    return status;
 }
 
-static const char *plan_chain(const seen_spec *spec, struct seen_foreign *f)
+static seen_status plan_chain(const seen_spec *spec, struct seen_foreign *f,
+                              seen_error *e)
 {
     f->chain.growth = EXPANSION;
     f->chain.tightening = TIGHTENING;
     f->chain.fpp = spec->fpp;
-    return spec->items > INT64_MAX ? "items is below 2^63 in this dialect"
-                                   : plan(spec, f);
+    if (spec->items > INT64_MAX)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": expected below 2^63 in this dialect",
+                         spec->items);
+    return plan(spec, f, e);
 }
 
 static seen_status grow(const struct seen_foreign *f, struct seen_link *next)
@@ -150,23 +160,26 @@ static const struct seen_foreign_rules chain_rules = {.adds_new_only = true,
 
 /* ---- Bytes: one filter -------------------------------------------------- */
 
-/* The filter in exactly these bytes; what is wrong, or NULL. */
-static const char *read_crate(const uint8_t *buf, uint64_t len,
-                              struct seen_link *l)
+/* The filter in exactly these bytes. */
+static seen_status read_crate(const uint8_t *buf, uint64_t len,
+                              struct seen_link *l, seen_error *e)
 {
-    if (len <= HEAD) return "is shorter than a header of 45 bytes";
-    if (buf[0] != VERSION) return "has a version other than 1";
+    if (len <= HEAD) return seen_short_head((size_t)len, HEAD, e);
+    if (buf[0] != VERSION)
+        return seen_corrupt(e, "version %u: expected 1", buf[0]);
     uint64_t bytes = seen_get_le64(buf + 1);
     uint32_t k = seen_get_le32(buf + 9);
-    if (bytes != len - HEAD) return "is not as long as its header says";
+    if (bytes != len - HEAD) return seen_check_length(len - HEAD, bytes, e);
     if (k == 0 || k > SEEN_MOST_POSITIONS)
-        return "has a k that is 0 or above 255";
-    if (bytes > SEEN_MAX_BITS / 8) return "has more than 2^48 bits";
+        return seen_corrupt(e, "k %u: expected 1 to 255", k);
+    if (bytes > SEEN_MAX_BITS / 8)
+        return seen_corrupt(e, "%" PRIu64 " bytes: expected at most 2^48 bits",
+                            bytes);
     *l = (struct seen_link){.at = (uint8_t *)(uintptr_t)(buf + HEAD),
                             .bytes = bytes,
                             .stored = bytes,
                             .place = seen_place_of(bytes * 8, k, 0)};
-    return NULL;
+    return SEEN_OK;
 }
 
 static void write_crate(const struct seen_foreign *f, const struct seen_link *l,
@@ -180,11 +193,10 @@ static void write_crate(const struct seen_foreign *f, const struct seen_link *l,
 }
 
 static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
-                        struct seen_foreign *f, const char **why)
+                        struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
-    *why = read_crate(buf, len, &f->links[0]);
-    if (*why) return SEEN_CORRUPT;
+    if (read_crate(buf, len, &f->links[0], e) != SEEN_OK) return SEEN_CORRUPT;
     f->count = 1;
     memcpy(f->seed, buf + 13, sizeof f->seed);
     return SEEN_OK;
@@ -193,7 +205,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 static bool sniff(const uint8_t *buf, size_t len)
 {
     struct seen_link l;
-    return !read_crate(buf, len, &l);
+    return read_crate(buf, len, &l, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
@@ -206,46 +218,58 @@ static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)
 
 /* ---- Bytes: a chain ----------------------------------------------------- */
 
-static const char *read_chain_head(const uint8_t *buf, size_t len,
-                                   struct seen_foreign *f, uint64_t *n)
+static seen_status read_chain_head(const uint8_t *buf, size_t len,
+                                   struct seen_foreign *f, uint64_t *n,
+                                   seen_error *e)
 {
-    if (len < CHAIN_HEAD) return "is shorter than its header of 30 bytes";
-    if (buf[0] != VERSION) return "has a version other than 1";
+    if (len < CHAIN_HEAD) return seen_short_head(len, CHAIN_HEAD, e);
+    if (buf[0] != VERSION)
+        return seen_corrupt(e, "version %u: expected 1", buf[0]);
     f->chain.growth = seen_get_le32(buf + 1);
     f->chain.fpp = seen_get_le_double(buf + 5);
     f->chain.tightening = seen_get_le_double(buf + 13);
     f->chain.options = buf[21];
     *n = seen_get_le64(buf + 22);
     if (f->chain.growth > GROWTH_MAX)
-        return "grows by more than 2^20 at a time";
+        return seen_corrupt(e, "growth %u at offset 1: expected at most 2^20",
+                            f->chain.growth);
     if (!(f->chain.fpp > 0 && f->chain.fpp < 1) ||
         !(f->chain.tightening > 0 && f->chain.tightening <= 1))
-        return "has a rate or a tightening that is not above 0 and below 1";
-    if (f->chain.options > 1) return "has a flag that is neither 0 nor 1";
+        return seen_corrupt(e,
+                            "rate %g at offset 5, tightening %g at offset 13: "
+                            "expected above 0 and below 1",
+                            f->chain.fpp, f->chain.tightening);
+    if (f->chain.options > 1)
+        return seen_corrupt(e, "flag %u at offset 21: expected 0 or 1",
+                            f->chain.options);
     if (*n == 0 || *n > SEEN_LINKS_MAX)
-        return "has no filters, or more than 64";
-    return NULL;
+        return seen_corrupt(
+            e, "%" PRIu64 " filters at offset 22: expected 1 to 64", *n);
+    return SEEN_OK;
 }
 
-static const char *read_chain_bytes(const uint8_t *buf, size_t len,
-                                    struct seen_foreign *f)
+static seen_status read_chain_bytes(const uint8_t *buf, size_t len,
+                                    struct seen_foreign *f, seen_error *e)
 {
     uint64_t n, at = CHAIN_HEAD;
-    const char *problem = read_chain_head(buf, len, f, &n);
-    if (problem) return problem;
+    if (read_chain_head(buf, len, f, &n, e) != SEEN_OK) return SEEN_CORRUPT;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
         struct seen_link *l = &f->links[i];
-        if (len - at < 8) return "is shorter than its filters";
+        if (len - at < 8)
+            return seen_corrupt(e, "cut off in filter %u, at offset %" PRIu64,
+                                i + 1, at);
         uint64_t size_here = seen_get_le64(buf + at);
         at += 8;
         if (size_here > len - at || len - at - size_here < 16)
-            return "is shorter than its filters";
-        problem = read_crate(buf + at, size_here, l);
-        if (problem) return problem;
+            return seen_corrupt(e, "cut off in filter %u, at offset %" PRIu64,
+                                i + 1, at);
+        if (read_crate(buf + at, size_here, l, e) != SEEN_OK)
+            return SEEN_CORRUPT;
         if (i == 0) memcpy(f->seed, buf + at + 13, sizeof f->seed);
         if (memcmp(f->seed, buf + at + 13, sizeof f->seed) != 0)
-            return "has filters with different seeds";
+            return seen_corrupt(e, "filter %u has another seed than the first",
+                                i + 1);
         at += size_here;
         l->items = seen_get_le64(buf + at);
         l->capacity = seen_get_le64(buf + at + 8);
@@ -253,25 +277,30 @@ static const char *read_chain_bytes(const uint8_t *buf, size_t len,
         at += 16;
         if (l->capacity == 0 || l->capacity > INT64_MAX ||
             l->items > l->capacity)
-            return "has a filter with more items than its capacity";
+            return seen_corrupt(
+                e, "filter %u has %" PRIu64 " items and a capacity of %" PRIu64,
+                i + 1, l->items, l->capacity);
         if (!seen_add_fits(f->common.items, l->items, &f->common.items))
-            return "has more than 2^64 items";
+            return seen_corrupt(e, "more than 2^64 items");
     }
-    if (at != len) return "has bytes behind its filters";
+    if (at != len)
+        return seen_corrupt(
+            e, "%" PRIu64 " bytes behind the last filter: expected none",
+            len - at);
     bool fixed = memcmp(f->seed, fixed_seed, sizeof f->seed) == 0;
-    return !f->chain.options && !fixed
-               ? "has a seed of its own and says it has none"
-               : NULL;
+    if (!f->chain.options && !fixed)
+        return seen_corrupt(
+            e,
+            "a seed of its own, and a flag at offset 21 that says it has none");
+    return SEEN_OK;
 }
 
 static seen_status read_chain(const seen_spec *spec, const uint8_t *buf,
-                              size_t len, struct seen_foreign *f,
-                              const char **why)
+                              size_t len, struct seen_foreign *f, seen_error *e)
 {
     (void)spec;
     f->counted = true;
-    *why = read_chain_bytes(buf, len, f);
-    if (*why) return SEEN_CORRUPT;
+    if (read_chain_bytes(buf, len, f, e) != SEEN_OK) return SEEN_CORRUPT;
     f->common.plan.items = f->links[0].capacity;
     f->common.plan.fpp = f->chain.fpp;
     return SEEN_OK;
@@ -280,7 +309,7 @@ static seen_status read_chain(const seen_spec *spec, const uint8_t *buf,
 static bool sniff_chain(const uint8_t *buf, size_t len)
 {
     struct seen_foreign f = {0};
-    return !read_chain_bytes(buf, len, &f);
+    return read_chain_bytes(buf, len, &f, NULL) == SEEN_OK;
 }
 
 /* A filter of the crate alone knows neither its capacity nor its rate. */

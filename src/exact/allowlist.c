@@ -40,7 +40,9 @@
 #include "base/alloc.h"
 #include "base/base.h"
 #include "base/bytes.h"
+#include "base/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define PREFIX      4           /* bytes of a length, here and when saved */
@@ -487,17 +489,25 @@ static bool well_formed(const uint8_t *p, size_t left, uint32_t count)
     return left == 0;
 }
 
-seen_status seen_allowlist_load(seen_allowlist **list, const void *buf,
-                                size_t len, const seen_allocator *allocator)
+static seen_status load(seen_allowlist **list, const void *buf, size_t len,
+                        const seen_allocator *allocator, seen_error *e)
 {
     /* 1. Look at all of it before taking any memory: what comes then is in
      * proportion to keys that are really there. */
-    if (!list || (len && !buf)) return SEEN_INVALID;
-    if (len < PREFIX || len > SAVED_MAX) return SEEN_CORRUPT;
+    if (!list) return seen_fail_null(e, "list");
+    if (len && !buf) return seen_fail_null(e, "buf");
+    if (!seen_allocator_ok(allocator)) return seen_fail_allocator(e);
+    if (len < PREFIX || len > SAVED_MAX)
+        return seen_corrupt(e, "%zu bytes: expected %d to 2^32", len,
+                            (int)PREFIX);
     const uint8_t *keys = (const uint8_t *)buf + PREFIX;
     const uint32_t count = seen_get_le32(buf);
     const size_t bytes = len - PREFIX;
-    if (!well_formed(keys, bytes, count)) return SEEN_CORRUPT;
+    if (!well_formed(keys, bytes, count))
+        return seen_corrupt(e,
+                            "expected %" PRIu32
+                            " sorted keys with their lengths from offset %d on",
+                            count, (int)PREFIX);
 
     /* 2. Bytes have the form of the arena. */
     seen_allowlist *made;
@@ -511,4 +521,12 @@ seen_status seen_allowlist_load(seen_allowlist **list, const void *buf,
     }
     *list = made;
     return SEEN_OK;
+}
+
+seen_status seen_allowlist_load(seen_allowlist **list, const void *buf,
+                                size_t len, const seen_allocator *allocator,
+                                seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, load(list, buf, len, allocator, error));
 }

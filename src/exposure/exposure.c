@@ -3,9 +3,12 @@
 #include "exposure/exposure.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/keys.h"
+#include "base/out.h"
 #include "hash/siphash.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define DAY ((uint64_t)24 * 60 * 60 * 1000)
@@ -28,31 +31,57 @@ static double universe_wanted(const seen_policy *p)
     return (double)p->items * p->generations / p->fpp;
 }
 
-const char *seen_policy_problem(const seen_policy *given)
+static seen_status check(const seen_policy *given, seen_error *e)
 {
     const seen_policy p = seen_policy_filled(given);
     if (p.items > SEEN_ITEMS_MAX)
-        return "items of a generation is at most 2^20";
+        return seen_fail(e, SEEN_INVALID, "policy.items",
+                         "policy.items %u: expected 1 to 2^20 in a generation",
+                         p.items);
     if (p.generations > SEEN_GENERATIONS_MAX)
-        return "generations is at most 64";
-    if (!(p.fpp >= 1e-9 && p.fpp <= 0.5)) return "fpp is from 1e-9 to 0.5";
-    if (p.ttl_ms > SEEN_TIME_MAX) return "ttl is below 2^48 milliseconds";
+        return seen_fail(e, SEEN_INVALID, "policy.generations",
+                         "policy.generations %u: expected 1 to 64",
+                         p.generations);
+    if (!(p.fpp >= 1e-9 && p.fpp <= 0.5))
+        return seen_fail(e, SEEN_INVALID, "policy.fpp",
+                         "policy.fpp %g: expected 1e-9 to 0.5", p.fpp);
+    if (p.ttl_ms > SEEN_TIME_MAX)
+        return seen_fail(e, SEEN_INVALID, "policy.ttl_ms",
+                         "policy.ttl_ms %" PRIu64
+                         ": expected below 2^48 milliseconds",
+                         p.ttl_ms);
     for (size_t i = 0; i < sizeof p.reserved / sizeof *p.reserved; i++)
-        if (p.reserved[i]) return "reserved fields are zero";
-    if (seen_universe_for(universe_wanted(&p)) > 255)
-        return "items x generations / fpp is at most 1e12";
-    return NULL;
+        if (p.reserved[i])
+            return seen_fail(e, SEEN_INVALID, "policy.reserved",
+                             "policy.reserved[%zu] is not 0: zero the policy "
+                             "before you fill it",
+                             i);
+    double wanted = universe_wanted(&p);
+    if (seen_universe_for(wanted) > 255)
+        return seen_fail(
+            e, SEEN_INVALID, "policy",
+            "policy: items x generations / fpp is %g: expected at most 1e12",
+            wanted);
+    return SEEN_OK;
+}
+
+seen_status seen_policy_check(const seen_policy *policy, seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, check(policy, error));
 }
 
 /* ---- Life --------------------------------------------------------------- */
 
-seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
-                              const uint8_t secret[16],
-                              const seen_allocator *allocator)
+static seen_status new (seen_exposure **out, const seen_policy *policy,
+                        const uint8_t secret[16],
+                        const seen_allocator *allocator, seen_error *e)
 {
-    if (!out || !secret || seen_policy_problem(policy)) return SEEN_INVALID;
-    if (allocator && (!allocator->alloc || !allocator->release))
-        return SEEN_INVALID;
+    if (!out) return seen_fail_null(e, "x");
+    if (!secret) return seen_fail_null(e, "secret");
+    seen_status status = check(policy, e);
+    if (status != SEEN_OK) return status;
+    if (!seen_allocator_ok(allocator)) return seen_fail_allocator(e);
     seen_allocator a = seen_allocator_or_default(allocator);
     seen_exposure *x = seen_alloc_zeroed(&a, sizeof *x);
     if (!x) return SEEN_NOMEM;
@@ -66,6 +95,15 @@ seen_status seen_exposure_new(seen_exposure **out, const seen_policy *policy,
     if (!x->interval) x->interval = 1; /* marks of one moment stay together */
     *out = x;
     return SEEN_OK;
+}
+
+seen_status seen_exposure_new(seen_exposure **x, const seen_policy *policy,
+                              const uint8_t secret[16],
+                              const seen_allocator *allocator,
+                              seen_error *error)
+{
+    seen_error_begin(error);
+    return seen_error_end(error, new (x, policy, secret, allocator, error));
 }
 
 void seen_exposure_any_secret(seen_exposure *x)
@@ -345,21 +383,21 @@ seen_status seen_exposure_info_of(seen_exposure *x, seen_record record,
                                   uint64_t now_ms, seen_exposure_info *info)
 {
     struct seen_generations g;
-    if (!x || !info) return SEEN_INVALID;
+    if (!x || !info || !seen_out_ok(&info->size)) return SEEN_INVALID;
     seen_status status = open_record(x, record, &now_ms, &g);
     if (status != SEEN_OK) return status;
     double right = 1;
-    *info = (seen_exposure_info){.bytes = record.len, .generations = g.count};
+    seen_exposure_info own = {.bytes = record.len, .generations = g.count};
     for (uint32_t i = 0; i < g.count; i++) {
         const struct seen_generation *a = &g.at[i];
-        info->generation[i] = (seen_generation_info){.items = a->n,
-                                                     .first = a->first,
-                                                     .newest = a->newest,
-                                                     .bytes = a->run_len};
-        info->items += a->n;
+        own.generation[i] = (seen_generation_info){.items = a->n,
+                                                   .first = a->first,
+                                                   .newest = a->newest,
+                                                   .bytes = a->run_len};
+        own.items += a->n;
         right *= 1 - (double)a->n / (double)seen_universe_of(a->universe);
     }
-    info->newest = g.count ? g.at[0].newest : 0;
-    info->fpp_now = 1 - right;
-    return SEEN_OK;
+    own.newest = g.count ? g.at[0].newest : 0;
+    own.fpp_now = 1 - right;
+    return seen_out(&info->size, &own, sizeof own);
 }

@@ -81,18 +81,33 @@ static void cost(seen_plan *plan, uint64_t bits)
     plan->fpp = 0;
 }
 
-static const char *bitmap_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status bitmap_plan(const seen_spec *spec, seen_plan *plan,
+                               seen_error *e)
 {
     if (spec->items)
-        return "items means nothing to a bitmap: bits is its size, the bound "
-               "of its integers";
-    if (spec->fpp > 0) return "fpp of a bitmap is always 0: leave it out";
-    if (spec->hashes) return "hashes means nothing to a bitmap";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": not for a bitmap, whose size is the bound of its "
+                         "integers: give bits",
+                         spec->items);
+    if (spec->fpp > 0)
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: a bitmap is exact: leave the rate out",
+                         spec->fpp);
+    if (spec->hashes)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: not for a bitmap: leave it out",
+                         spec->hashes);
     if (!spec->bits)
-        return "bits is needed for a bitmap: the bound of its integers";
-    if (spec->bits > SEEN_BITMAP_MAX) return "bits of a bitmap is at most 2^40";
+        return seen_fail(
+            e, SEEN_INVALID, "bits",
+            "bits: expected at least 1, the bound of the integers in a bitmap");
+    if (spec->bits > SEEN_BITMAP_MAX)
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits %" PRIu64 ": expected at most 2^40 in a bitmap",
+                         spec->bits);
     cost(plan, spec->bits);
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool bitmap_plan_read(seen_plan *plan)

@@ -83,33 +83,43 @@ static void cost(seen_plan *plan)
     plan->bytes = plan->bits / 8 + sizeof(struct blocked);
 }
 
-static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status blocked_plan(const seen_spec *spec, seen_plan *plan,
+                                seen_error *e)
 {
-    const char *problem = seen_spec_needs_two(spec);
-    if (problem) return problem;
+    if (seen_spec_needs_two(spec, e) != SEEN_OK) return SEEN_INVALID;
 
     uint32_t k = spec->hashes;
     if (k && !seen_line_layout_takes(k))
-        return "hashes of a blocked filter is 1, 2, 4 or a multiple of 8 up to "
-               "128";
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected 1, 2, 4 or a multiple of 8 up to "
+                         "128 in a blocked filter",
+                         k);
     uint64_t lines = spec->bits / SEEN_LINE_BITS;
     if (spec->bits && lines == 0)
-        return "bits of a blocked filter is at least 512, one line";
+        return seen_fail(
+            e, SEEN_INVALID, "bits",
+            "bits %" PRIu64
+            ": expected at least 512, one line, in a blocked filter",
+            spec->bits);
 
     /* 1. What the hash leaves of the rate for the bits to keep. */
     uint64_t items = spec->items;
     plan->hash_bits = seen_hash_bits_for((double)items, spec->fpp, spec);
-    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
+    if (!plan->hash_bits) return seen_spec_beyond_hashes(spec, e);
     double fpp = spec->fpp - seen_hash_fpp((double)items, plan->hash_bits);
 
     /* 2. The layout, from whichever two are given. */
     struct seen_line_layout l;
     if (!spec->bits) {
         if (!seen_line_layout_for(items, fpp, k, &l))
-            return "items at this fpp take more than 32 TiB";
+            return seen_spec_too_large(spec, e);
     } else if (items) {
         if (!seen_line_layout_within(items, lines, k, &l))
-            return "bits is too few for this many hashes";
+            return seen_fail(
+                e, SEEN_INVALID, "bits",
+                "bits %" PRIu64
+                ": too few for %u hashes: expected 512 for every 8 of them",
+                spec->bits, k);
     } else {
         /* As many keys as the classic formula allows: the best shape for
          * them is the best shape for the few less that really fit. */
@@ -119,9 +129,13 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
         if (!(n >= 1)) n = 1;
         if (!(n < 0x1p63)) n = 0x1p63;
         if (!seen_line_layout_within((uint64_t)n, lines, k, &l))
-            return "bits is too few for this many hashes";
+            return seen_fail(
+                e, SEEN_INVALID, "bits",
+                "bits %" PRIu64
+                ": too few for %u hashes: expected 512 for every 8 of them",
+                spec->bits, k);
         items = seen_line_layout_capacity(&l, fpp);
-        if (items == 0) return "bits is too few for even one key at this fpp";
+        if (items == 0) return seen_spec_too_few(spec, e);
     }
     plan->hashes = l.regions * l.per_line;
     plan->bits = l.count * l.regions * SEEN_LINE_BITS;
@@ -130,14 +144,13 @@ static const char *blocked_plan(const seen_spec *spec, seen_plan *plan)
     /* 3. Is the promise kept, and by which hash? */
     double expected = seen_fpp_blocked(items, plan->bits / SEEN_LINE_BITS,
                                        l.regions, l.per_line);
-    if (spec->fpp > 0 && expected > fpp)
-        return "bits is too few for items at this fpp";
+    if (spec->fpp > 0 && expected > fpp) return seen_spec_too_few(spec, e);
     plan->hash_bits = hash_bits((double)items,
                                 spec->fpp > 0 ? spec->fpp : expected, spec, &l);
-    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
+    if (!plan->hash_bits) return seen_spec_beyond_hashes(spec, e);
     plan->fpp = blocked_plan_fpp(plan, items);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool blocked_plan_read(seen_plan *plan)

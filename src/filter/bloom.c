@@ -74,24 +74,26 @@ static void cost(seen_plan *plan)
     plan->bytes = seen_words_for(plan->bits) * 8 + sizeof(struct bloom);
 }
 
-static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status bloom_plan(const seen_spec *spec, seen_plan *plan,
+                              seen_error *e)
 {
-    const char *problem = seen_spec_needs_two(spec);
-    if (problem) return problem;
-    if (spec->hashes > SEEN_MAX_HASHES) return "hashes is at most 64";
+    if (seen_spec_needs_two(spec, e) != SEEN_OK) return SEEN_INVALID;
+    if (spec->hashes > SEEN_MAX_HASHES)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected 1 to 64", spec->hashes);
 
     /* 1. What the hash leaves of the rate for the bits to keep. */
     uint32_t k = spec->hashes;
     uint64_t n = spec->items, m = spec->bits;
     plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
-    if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
+    if (!plan->hash_bits) return seen_spec_beyond_hashes(spec, e);
     double fpp = spec->fpp - seen_hash_fpp((double)n, plan->hash_bits);
 
     /* 2. The two that are missing; then the exact probability has a say. */
     if (!m) {
         double bits = ceil(seen_bits_for((double)n, fpp, &k));
         if (!(bits <= (double)SEEN_MAX_BITS))
-            return "items at this fpp take more than 32 TiB";
+            return seen_spec_too_large(spec, e);
         m = bits < 1 ? 1 : (uint64_t)bits;
         while (m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > fpp)
             m += m / 4096 + 1;
@@ -102,13 +104,13 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
         n = most < 0x1p63 ? (uint64_t)most : (uint64_t)1 << 63;
         while (n > 0 && m < EXACT_BELOW_BITS && expected_fpp(n, m, k) > fpp)
             n -= n / 4096 + 1;
-        if (n == 0) return "bits is too few for even one key at this fpp";
+        if (n == 0) return seen_spec_too_few(spec, e);
         plan->hash_bits = seen_hash_bits_for((double)n, spec->fpp, spec);
-        if (!plan->hash_bits) return SEEN_BEYOND_HASHES;
+        if (!plan->hash_bits) return seen_spec_beyond_hashes(spec, e);
     }
     double expected = expected_fpp(n, m, k);
     if (spec->fpp > 0 && !(expected <= fpp * (1 + 1e-6)))
-        return "bits is too few for items at this fpp";
+        return seen_spec_too_few(spec, e);
     if (!(spec->fpp > 0))
         plan->hash_bits = seen_hash_bits_for((double)n, expected, spec);
 
@@ -118,7 +120,7 @@ static const char *bloom_plan(const seen_spec *spec, seen_plan *plan)
     plan->items = n;
     plan->fpp = bloom_plan_fpp(plan, n);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool bloom_plan_read(seen_plan *plan)

@@ -134,11 +134,14 @@ static void cost(seen_plan *plan)
     plan->bytes = slots_bytes(plan) + sizeof(struct cuckoo);
 }
 
-static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status cuckoo_plan(const seen_spec *spec, seen_plan *plan,
+                               seen_error *e)
 {
-    const char *problem = seen_spec_needs_two(spec);
-    if (problem) return problem;
-    if (spec->hashes) return "hashes mean nothing to a cuckoo filter";
+    if (seen_spec_needs_two(spec, e) != SEEN_OK) return SEEN_INVALID;
+    if (spec->hashes)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: not for a cuckoo filter: leave it out",
+                         spec->hashes);
 
     /* 1. The width, from the rate or from the bits there are. */
     double n = (double)spec->items, bits = (double)spec->bits;
@@ -146,20 +149,22 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
     if (spec->fpp > 0) {
         width = width_for(spec->fpp - n * 0x1p-64);
         if (width > MAX_WIDTH)
-            return "fpp of a cuckoo filter is at least 1.8e-9, 32-bit "
-                   "fingerprints";
+            return seen_fail(e, SEEN_INVALID, "fpp",
+                             "fpp %g: expected at least 1.8e-9 in a cuckoo "
+                             "filter, whose fingerprints have 32 bits",
+                             spec->fpp);
     } else {
         width = (uint32_t)fmin(MAX_WIDTH, bits / (SLOTS * buckets_for(n)));
-        if (width < MIN_WIDTH) return "bits is too few for items";
+        if (width < MIN_WIDTH) return seen_spec_too_few(spec, e);
     }
 
     /* 2. The buckets, from the items or from the bits. */
     double buckets = spec->items ? buckets_for(n) : floor(bits / SLOTS / width);
     if (spec->bits && !spec->items) n = capacity_of(buckets);
     if (buckets < 1 || (spec->bits && buckets * SLOTS * width > bits))
-        return "bits is too few for items at this fpp";
+        return seen_spec_too_few(spec, e);
     if (buckets * SLOTS * width > (double)SEEN_MAX_BITS)
-        return "items at this fpp take more than 32 TiB";
+        return seen_spec_too_large(spec, e);
 
     /* 3. What it costs, and the hash. */
     plan->width = width;
@@ -170,7 +175,7 @@ static const char *cuckoo_plan(const seen_spec *spec, seen_plan *plan)
     if (buckets > UINT32_MAX) plan->hash_bits = 128;
     plan->fpp = cuckoo_plan_fpp(plan, plan->items);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool cuckoo_plan_read(seen_plan *plan)

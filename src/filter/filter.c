@@ -94,14 +94,73 @@ void seen_state_close(seen_filter *f)
 
 /* ---- What kinds share --------------------------------------------------- */
 
-const char *seen_spec_needs_two(const seen_spec *spec)
+seen_status seen_spec_sane(const seen_spec *spec, seen_error *e)
+{
+    if (spec->fpp != 0 && !(spec->fpp > 0 && spec->fpp < 1))
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: expected above 0 and below 1", spec->fpp);
+    if (spec->bits > SEEN_MAX_BITS)
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits %" PRIu64 ": expected at most 2^48, 32 TiB",
+                         spec->bits);
+    if ((uint32_t)spec->key_form > SEEN_KEYS_UTF16)
+        return seen_fail(e, SEEN_INVALID, "key_form",
+                         "key_form %u: not one that this version knows",
+                         (unsigned)spec->key_form);
+    if (!seen_allocator_ok(spec->allocator)) return seen_fail_allocator(e);
+    for (size_t i = 0; i < sizeof spec->reserved / sizeof *spec->reserved; i++)
+        if (spec->reserved[i])
+            return seen_fail(e, SEEN_INVALID, "reserved",
+                             "reserved[%zu] is not 0: zero the "
+                             "spec before you fill it",
+                             i);
+    return SEEN_OK;
+}
+
+seen_status seen_spec_needs_two(const seen_spec *spec, seen_error *e)
 {
     int given = (spec->items > 0) + (spec->fpp > 0) + (spec->bits > 0);
-    if (given >= 2) return NULL;
-    if (spec->items) return "fpp or bits is needed beside items";
-    if (spec->fpp > 0) return "items (at least 1) or bits is needed beside fpp";
-    if (spec->bits) return "items (at least 1) or fpp is needed beside bits";
-    return "items (at least 1) and fpp are needed";
+    if (given >= 2) return SEEN_OK;
+    const char *field = spec->items ? "fpp" : "items";
+    return seen_fail(
+        e, SEEN_INVALID, field, "%s: expected %s", field,
+        spec->items     ? "a rate above 0 and below 1, or bits, beside the keys"
+        : spec->fpp > 0 ? "at least 1 key, or bits, beside the rate"
+        : spec->bits    ? "at least 1 key, or a rate, beside the bits"
+                        : "at least 1 key, and a rate or bits");
+}
+
+seen_status seen_spec_too_few(const seen_spec *spec, seen_error *e)
+{
+    const uint64_t n = spec->items ? spec->items : 1;
+    const char *s = n == 1 ? "" : "s";
+    if (spec->fpp > 0)
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits %" PRIu64 ": too few for %" PRIu64
+                         " key%s at a rate of %g: expected more bits, fewer "
+                         "keys or a higher rate",
+                         spec->bits, n, s, spec->fpp);
+    return seen_fail(e, SEEN_INVALID, "bits",
+                     "bits %" PRIu64 ": too few for %" PRIu64
+                     " key%s: expected more bits or fewer keys",
+                     spec->bits, n, s);
+}
+
+seen_status seen_spec_too_large(const seen_spec *spec, seen_error *e)
+{
+    return seen_fail(e, SEEN_INVALID, "items",
+                     "items %" PRIu64
+                     ": takes more than 32 TiB: expected fewer "
+                     "keys%s",
+                     spec->items, spec->fpp > 0 ? " or a higher rate" : "");
+}
+
+seen_status seen_spec_beyond_hashes(const seen_spec *spec, seen_error *e)
+{
+    return seen_fail(e, SEEN_INVALID, "fpp",
+                     "fpp %g: below what a 128-bit hash can keep: expected at "
+                     "least 2^-117 for each key",
+                     spec->fpp);
 }
 
 static bool same_shape(const seen_filter *a, const seen_filter *b)

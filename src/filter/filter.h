@@ -26,7 +26,10 @@
 #include "seen_allowlist.h"
 
 #include "base/base.h"
+#include "base/error.h"
 #include "hash/hash.h"
+
+#include <inttypes.h>
 
 struct seen_lines; /* bits/lines.h */
 
@@ -93,9 +96,10 @@ struct seen_filter_ops {
     const struct seen_hash_fn *hash;
     const struct seen_key_ops *keys; /* NULL: hashes are all that it needs */
 
-    /* Fill in the plan, all but kind, or return what is wrong with the spec.
-     * Numbers are already known to be sane, each for itself. */
-    const char *(*plan)(const seen_spec *spec, seen_plan *plan);
+    /* Fill in the plan, all but kind. SEEN_INVALID: the error says what is
+     * wrong with the spec. Numbers are already known to be sane, each for
+     * itself. */
+    seen_status (*plan)(const seen_spec *spec, seen_plan *plan, seen_error *e);
     double (*plan_fpp)(const seen_plan *plan, uint64_t items);
 
     /* A plan from outside: kind, hashes, width, items, bits, fpp and
@@ -205,8 +209,18 @@ void seen_state_close(seen_filter *f);
  * costs instructions. */
 #define SEEN_RING_FROM_BYTES (256 * 1024)
 
-/* Which of items, fpp and bits a spec gives, and whether that is enough. */
-const char *seen_spec_needs_two(const seen_spec *spec);
+/* Each number by itself, and what is reserved: SEEN_INVALID. */
+seen_status seen_spec_sane(const seen_spec *spec, seen_error *e);
+
+/* Which of items, fpp and bits a spec gives, and whether that is enough:
+ * SEEN_INVALID if not. */
+seen_status seen_spec_needs_two(const seen_spec *spec, seen_error *e);
+
+/* What no filter can keep, each SEEN_INVALID: too few bits for the keys and the
+ * rate; more than SEEN_MAX_BITS; a rate below that of the longest hash. */
+seen_status seen_spec_too_few(const seen_spec *spec, seen_error *e);
+seen_status seen_spec_too_large(const seen_spec *spec, seen_error *e);
+seen_status seen_spec_beyond_hashes(const seen_spec *spec, seen_error *e);
 
 /* Merge and compare for kinds whose payload is words of bits that are only
  * ever set: SEEN_MISMATCH and false unless bits and hashes agree. */

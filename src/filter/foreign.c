@@ -79,10 +79,13 @@ void seen_foreign_describe(struct seen_foreign *f)
 }
 
 /* What it would be made from comes with a dialect: api/dialect.c. */
-const char *seen_foreign_plan(const seen_spec *spec, seen_plan *plan)
+seen_status seen_foreign_plan(const seen_spec *spec, seen_plan *plan,
+                              seen_error *e)
 {
     (void)spec, (void)plan;
-    return "kind foreign is made by naming a dialect";
+    return seen_fail(e, SEEN_INVALID, "dialect",
+                     "dialect: expected a name: it makes a filter of another "
+                     "system");
 }
 
 bool seen_foreign_plan_read(seen_plan *plan)

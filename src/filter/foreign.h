@@ -113,7 +113,8 @@ SEEN_INLINE bool seen_line_grouped(uint32_t line)
 
 /* ---- What chains and cuckoo filters share ------------------------------- */
 
-const char *seen_foreign_plan(const seen_spec *spec, seen_plan *plan);
+seen_status seen_foreign_plan(const seen_spec *spec, seen_plan *plan,
+                              seen_error *e);
 double seen_foreign_plan_fpp(const seen_plan *plan, uint64_t items);
 bool seen_foreign_plan_read(seen_plan *plan);
 void seen_foreign_shape(seen_filter *f);

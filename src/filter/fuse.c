@@ -124,14 +124,19 @@ static void cost(seen_plan *plan)
                   sizeof(struct fuse);
 }
 
-static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status fuse_plan(const seen_spec *spec, seen_plan *plan,
+                             seen_error *e)
 {
-    const char *problem = seen_spec_needs_two(spec);
-    if (problem) return problem;
+    if (seen_spec_needs_two(spec, e) != SEEN_OK) return SEEN_INVALID;
     if (spec->hashes && spec->hashes != 3 && spec->hashes != 4)
-        return "hashes of a fuse filter is 3 or 4";
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected 3 or 4 in a fuse filter",
+                         spec->hashes);
     if (spec->items > ITEMS_MAX)
-        return "items of a fuse filter is at most 2^40";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": expected at most 2^40 in a fuse filter",
+                         spec->items);
 
     /* 1. The width, from the rate or from the bits there are. The hash takes
      * its share of the rate, more of it the more keys there are. */
@@ -144,18 +149,21 @@ static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
             if (whole <= spec->fpp) break;
         }
         if (width > MAX_WIDTH)
-            return "fpp of a fuse filter is at least 2.4e-10, 32 bits a key";
+            return seen_fail(e, SEEN_INVALID, "fpp",
+                             "fpp %g: expected at least 2.4e-10 in a fuse "
+                             "filter, 32 bits a key",
+                             spec->fpp);
     } else {
         uint64_t most = spec->bits / shape_for(n, places).slots;
-        if (most < MIN_WIDTH) return "bits is too few for items";
+        if (most < MIN_WIDTH) return seen_spec_too_few(spec, e);
         width = most < MAX_WIDTH ? (uint32_t)most : MAX_WIDTH;
     }
 
     /* 2. Does it fit? */
-    if (n == 0) return "bits is too few for even one key at this fpp";
+    if (n == 0) return seen_spec_too_few(spec, e);
     uint64_t slots = shape_for(n, places).slots;
     if (spec->bits && slots * width > spec->bits)
-        return "bits is too few for items at this fpp";
+        return seen_spec_too_few(spec, e);
 
     /* 3. What it costs. */
     plan->width = width;
@@ -165,7 +173,7 @@ static const char *fuse_plan(const seen_spec *spec, seen_plan *plan)
     plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
     plan->fpp = fuse_plan_fpp(plan, n);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool fuse_plan_read(seen_plan *plan)

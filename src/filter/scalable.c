@@ -197,28 +197,40 @@ static void cost(seen_plan *plan)
     plan->bytes = plan->bits / 8 + sizeof(struct scalable);
 }
 
-static const char *scalable_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status scalable_plan(const seen_spec *spec, seen_plan *plan,
+                                 seen_error *e)
 {
     if (spec->bits || spec->hashes)
-        return "bits and hashes mean nothing to a scalable filter: it grows";
+        return seen_fail(e, SEEN_INVALID, spec->bits ? "bits" : "hashes",
+                         "%s: not for a scalable filter, which grows with its "
+                         "keys: leave it out",
+                         spec->bits ? "bits" : "hashes");
     if (!(spec->fpp > 0))
-        return "fpp is needed: the rate that a scalable filter keeps";
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp: expected a rate above 0 and below 1, which a "
+                         "scalable filter keeps");
     if (spec->items > ITEMS_MAX)
-        return "items of a scalable filter is at most 2^40";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64
+                         ": expected at most 2^40 in a scalable filter",
+                         spec->items);
     plan->hash_bits = seen_hash_bits_for((double)ITEMS_MAX, spec->fpp, spec);
     if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (2^-77)";
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: below what a 128-bit hash can keep: expected "
+                         "at least 2^-77 in a scalable filter",
+                         spec->fpp);
 
     plan->items = spec->items ? spec->items : FIRST_ITEMS;
     plan->fpp = spec->fpp;
     struct seen_line_layout l;
     if (!layout_for(plan, 0, plan->items, &l))
-        return "items at this fpp take more than 32 TiB";
+        return seen_spec_too_large(spec, e);
     if (l.count > UINT32_MAX) plan->hash_bits = 128;
     plan->hashes = 8 * l.regions;
     plan->bits = lines_in(&l) * SEEN_LINE_BITS;
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* Could these be the lines of a layer? */

@@ -98,19 +98,29 @@ static void cost(seen_plan *plan, uint64_t lines)
     plan->bytes = bytes_of(lines) + sizeof(struct set);
 }
 
-static const char *set_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status set_plan(const seen_spec *spec, seen_plan *plan,
+                            seen_error *e)
 {
     if (spec->bits || spec->hashes)
-        return "bits and hashes mean nothing to a set: it grows";
-    if (spec->items > ITEMS_MAX) return "items of a set is at most 2^42";
+        return seen_fail(
+            e, SEEN_INVALID, spec->bits ? "bits" : "hashes",
+            "%s: not for a set, which grows with its keys: leave it out",
+            spec->bits ? "bits" : "hashes");
+    if (spec->items > ITEMS_MAX)
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64 ": expected at most 2^42 in a set",
+                         spec->items);
     if (spec->fpp > 0 && (double)spec->items * 0x1p-64 > spec->fpp)
-        return "fpp is below what 64-bit fingerprints can keep (items x 2^-64)";
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: below what 64-bit fingerprints can keep: "
+                         "expected at least %.2g for %" PRIu64 " keys",
+                         spec->fpp, (double)spec->items * 0x1p-64, spec->items);
     plan->hashes = 1;
     plan->items = spec->items;
     plan->fpp = set_plan_fpp(plan, spec->items);
     plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
     cost(plan, lines_with_room(spec->items));
-    return NULL;
+    return SEEN_OK;
 }
 
 static bool set_plan_read(seen_plan *plan)

@@ -139,33 +139,41 @@ static void cost(seen_plan *plan)
     plan->bytes = bytes + sizeof(struct sorted);
 }
 
-static const char *sorted_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status sorted_plan(const seen_spec *spec, seen_plan *plan,
+                               seen_error *e)
 {
-    const char *problem = seen_spec_needs_two(spec);
-    if (problem) return problem;
-    if (spec->hashes > 1) return "hashes of a sorted filter is 1";
+    if (seen_spec_needs_two(spec, e) != SEEN_OK) return SEEN_INVALID;
+    if (spec->hashes > 1)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: expected 1 in a sorted filter",
+                         spec->hashes);
     if (spec->items > ITEMS_MAX)
-        return "items of a sorted filter is at most 2^30: take a fuse filter";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items %" PRIu64 ": expected at most 2^30 in a sorted "
+                         "filter; a fuse filter takes more",
+                         spec->items);
 
     /* 1. How many keys in how many bits. */
     uint64_t n = spec->items, bits = spec->bits;
     if (n == 0 && (n = capacity_of(bits, spec->fpp)) == 0)
-        return "bits is too few for even one key at this fpp";
+        return seen_spec_too_few(spec, e);
     if (spec->fpp > 0 && (bits = bits_at(n, spec->fpp)) == 0)
-        return "fpp of a sorted filter is at least items / 2^48";
-    if (spec->bits && bits > spec->bits)
-        return "bits is too few for items at this fpp";
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: expected at least %.2g for %" PRIu64
+                         " keys in a sorted filter",
+                         spec->fpp, (double)n * 0x1p-48, n);
+    if (spec->bits && bits > spec->bits) return seen_spec_too_few(spec, e);
 
     /* 2. What it costs. */
     uint64_t below = below_for(n, bits);
-    if (below == 0) return "bits is too few for items: 2 a key at least";
+    if (below == 0) return seen_spec_too_few(spec, e);
     plan->hashes = 1;
     plan->items = n;
     plan->bits = bits_for(n, below);
     plan->hash_bits = spec->flags & SEEN_KEYED ? 128 : 64;
     plan->fpp = sorted_plan_fpp(plan, n);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* u follows from items and bits, and those from it. */

@@ -187,16 +187,32 @@ static bool layout_for(uint64_t n, double fpp, struct seen_line_layout *l)
     return seen_line_layout_paying(n, fpp, SEEN_SAVES_TENTH, 1, l);
 }
 
-static const char *window_plan(const seen_spec *spec, seen_plan *plan)
+static seen_status window_plan(const seen_spec *spec, seen_plan *plan,
+                               seen_error *e)
 {
     if (!spec->last && !spec->window_ms)
-        return "last (at least 1) or window_ms is needed by a window";
-    if (!(spec->fpp > 0)) return "fpp is needed beside last or window_ms";
+        return seen_fail(e, SEEN_INVALID, "last",
+                         "last: expected at least 1, or a time in "
+                         "milliseconds, for a window");
+    if (!(spec->fpp > 0))
+        return seen_fail(
+            e, SEEN_INVALID, "fpp",
+            "fpp: expected a rate above 0 and below 1 for a window");
     if (!spec->last && !spec->items)
-        return "items (at least 1) is needed beside window_ms: the keys that "
-               "come in one window";
-    if (spec->bits) return "bits of a window follows from the rest: 0";
-    if (spec->hashes) return "hashes of a window follows from the rest: 0";
+        return seen_fail(e, SEEN_INVALID, "items",
+                         "items: expected at least 1, the keys that come "
+                         "within the time of a window");
+    if (spec->bits)
+        return seen_fail(e, SEEN_INVALID, "bits",
+                         "bits %" PRIu64
+                         ": not for a window, whose size follows from its keys "
+                         "and rate: leave it out",
+                         spec->bits);
+    if (spec->hashes)
+        return seen_fail(e, SEEN_INVALID, "hashes",
+                         "hashes %u: not for a window, where they follow from "
+                         "its rate: leave it out",
+                         spec->hashes);
 
     plan->generations =
         spec->generations ? spec->generations : DEFAULT_GENERATIONS;
@@ -204,17 +220,20 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     plan->window_ms = spec->window_ms;
     plan->items = spec->last ? spec->last : spec->items;
     if (plan->generations < 2 || plan->generations >= SEEN_SLOTS_MAX)
-        return "generations is 2 to 63";
+        return seen_fail(e, SEEN_INVALID, "generations",
+                         "generations %u: expected 2 to 63", plan->generations);
     if (slots_of(plan) > SEEN_SLOTS_MAX)
-        return "generations is 2 to 31 with both last and window_ms";
+        return seen_fail(e, SEEN_INVALID, "generations",
+                         "generations %u: expected 2 to 31 in a window of both "
+                         "a number of keys and a time",
+                         plan->generations);
 
     /* 1. What hash and other generations leave of the rate for one. */
     uint32_t full = plan->generations + 1;
     uint64_t share = share_of(plan);
     double most = (double)share * full;
     plan->hash_bits = seen_hash_bits_for(most, spec->fpp, spec);
-    if (!plan->hash_bits)
-        return "fpp is below what a 128-bit hash can keep (last x 2^-117)";
+    if (!plan->hash_bits) return seen_spec_beyond_hashes(spec, e);
     double fpp = spec->fpp - seen_hash_fpp(most, plan->hash_bits);
     double each = -expm1(log1p(-fpp) / full);
 
@@ -222,13 +241,16 @@ static const char *window_plan(const seen_spec *spec, seen_plan *plan)
     struct seen_line_layout l;
     if (!layout_for(share, each, &l) ||
         lines_of(&l) > SEEN_MAX_BITS / SEEN_LINE_BITS / slots_of(plan))
-        return "last (or items) at this fpp takes more than 32 TiB";
+        return seen_fail(e, SEEN_INVALID, spec->last ? "last" : "items",
+                         "%s %" PRIu64 ": takes more than 32 TiB at this rate: "
+                         "expected fewer keys or a higher rate",
+                         spec->last ? "last" : "items", plan->items);
     if (l.count > UINT32_MAX) plan->hash_bits = 128;
     plan->hashes = l.regions * l.per_line;
     plan->bits = lines_of(&l) * slots_of(plan) * SEEN_LINE_BITS;
     plan->fpp = window_plan_fpp(plan, plan->items);
     cost(plan);
-    return NULL;
+    return SEEN_OK;
 }
 
 /* Generations, last and window_ms come with the state. */

@@ -397,7 +397,7 @@ static void sum_up(const seen_guard *g, seen_guard_stats *out)
 seen_status seen_guard_swap(seen_guard *g, seen_filter *filter,
                             seen_error *error)
 {
-    seen_info info = {0};
+    seen_info info = {.size = sizeof info};
     seen_error_begin(error);
     if (filter) seen_info_of(filter, &info); /* reads all of it: before */
     lock_all(g);

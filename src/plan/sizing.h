@@ -31,8 +31,6 @@ uint32_t seen_hash_bits_for(double n, double p, const seen_spec *spec);
 /* The chance that a new key agrees with one of n in its whole hash: part of
  * every rate, and nothing that more bits can cure. */
 double seen_hash_fpp(double n, uint32_t hash_bits);
-#define SEEN_BEYOND_HASHES                                                     \
-    "fpp is below what a 128-bit hash can keep (items x 2^-117)"
 
 /* seen_items_from_fill() for a planned filter, rounded. */
 SEEN_PRIVATE uint64_t seen_plan_items(const seen_plan *plan, uint64_t bits_set);

@@ -153,15 +153,13 @@ static bool key_at(const seen_remote *m, uint64_t i, char out[SEEN_REMOTE_KEY])
 static seen_status plan(struct plain *p, const seen_spec *spec,
                         seen_error *error)
 {
-    seen_plan blocked;
+    seen_plan blocked = {.size = sizeof blocked};
     seen_spec wish = {.kind = SEEN_BLOCKED,
                       .items = spec->items,
                       .fpp = spec->fpp > 0.02 ? 0.02 : spec->fpp,
                       .flags = SEEN_KEYED,
-                      .key = p->secret};
-    const char *problem = seen_plan_problem(&wish);
-    if (problem) return seen_fail(error, SEEN_INVALID, "fpp", "%s", problem);
-    seen_status status = seen_plan_for(&wish, &blocked);
+                      .secret = p->secret};
+    seen_status status = seen_plan_for(&wish, &blocked, error);
     if (status != SEEN_OK) return status;
     p->lines = blocked.bits / SEEN_LINE_BITS;
     p->probes = blocked.lines;

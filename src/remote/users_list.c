@@ -44,6 +44,7 @@
 #include "remote/users_server.h"
 
 #include "base/error.h"
+#include "base/out.h"
 #include "dialect/dialect.h"
 #include "redis/decimal.h"
 
@@ -263,7 +264,8 @@ static seen_status read_filters(const struct list *m,
         to += element[i].len;
         *to++ = '\n';
     }
-    seen_status status = seen_import(f, DIALECT_NAME, &m->spec, text, len);
+    seen_status status =
+        seen_import(f, DIALECT_NAME, &m->spec, text, len, NULL);
     free(text);
     return status;
 }
@@ -520,25 +522,26 @@ static seen_status inspect(const struct list *m, const struct redisReply *reply,
                            seen_exposure_info *info)
 {
     seen_filter *f = NULL;
-    seen_info of;
-    *info = (seen_exposure_info){0};
+    seen_info of = {.size = sizeof of};
+    seen_exposure_info own = {.size = sizeof own};
+    if (!seen_out_ok(&info->size)) return SEEN_INVALID;
     seen_status status = read_filters(m, reply, &f);
     if (status != SEEN_OK) return status;
     seen_info_of(f, &of);
     seen_free(f);
-    info->items = of.items;
-    info->fpp_now = of.fpp_now;
+    own.items = of.items;
+    own.fpp_now = of.fpp_now;
     size_t n = 0;
     seen_key element = {0};
     (void)seen_reply_array(reply, &n); /* of strings: it has been imported */
-    info->generations = (uint32_t)n;
+    own.generations = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         (void)seen_reply_string(seen_reply_at(reply, i), &element);
-        info->generation[i].items = strtoull(element.data, NULL, 10);
-        info->generation[i].bytes = element.len;
-        info->bytes += element.len;
+        own.generation[i].items = strtoull(element.data, NULL, 10);
+        own.generation[i].bytes = element.len;
+        own.bytes += element.len;
     }
-    return SEEN_OK;
+    return seen_out(&info->size, &own, sizeof own);
 }
 
 static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
@@ -568,7 +571,7 @@ static void read_entry(const struct seen_server *m,
                        const struct redisReply *reply, uint64_t now,
                        seen_users_entry *e)
 {
-    seen_exposure_info info = {0};
+    seen_exposure_info info = {.size = sizeof info};
     (void)now;
     e->status = inspect((const struct list *)m, reply, &info);
     seen_users_entry_fill(e, &info);
@@ -600,7 +603,7 @@ static const struct seen_users_ops ops = {
 static seen_status read_url(struct list *m, seen_error *error)
 {
     struct seen_url *url = &m->server.pool.url;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_status status =
         seen_url_number(url, "n", UINT32_MAX, ITEMS, &m->spec.items, error);
     if (status == SEEN_OK)
@@ -617,11 +620,10 @@ static seen_status read_url(struct list *m, seen_error *error)
     if (m->ttl == 0)
         return seen_fail(error, SEEN_INVALID, "url",
                          "URL: ttl=0: expected seconds");
-    const char *problem = seen_plan_problem(&m->spec);
-    if (problem)
-        return seen_fail(error, SEEN_INVALID, "url", "URL: %s", problem);
-    status = seen_plan_for(&m->spec, &plan);
-    if (status != SEEN_OK) return status;
+    seen_error why;
+    status = seen_plan_for(&m->spec, &plan, &why);
+    if (status != SEEN_OK)
+        return seen_fail(error, status, "url", "URL: %s", why.text);
     if (plan.bits / 6 >= LETTERS_MAX)
         return seen_fail(error, SEEN_UNSUPPORTED, "url",
                          "URL: n=%llu and p=%g take %llu bits, which is too "

@@ -366,7 +366,7 @@ static seen_status open_envelope(const struct redisReply *reply,
                             .generations = seen_get_le32(p + 16),
                             .ttl_ms = seen_get_le64(p + 32)};
     memcpy(&policy->fpp, &fpp, sizeof fpp);
-    if (seen_policy_problem(policy)) return SEEN_CORRUPT;
+    if (seen_policy_check(policy, NULL) != SEEN_OK) return SEEN_CORRUPT;
     *record = (seen_record){p + ENVELOPE, bytes.len - ENVELOPE};
     return SEEN_OK;
 }
@@ -379,7 +379,8 @@ static seen_status info_in(const struct redisReply *reply, uint64_t now,
     seen_policy policy;
     seen_exposure *x;
     seen_status status = open_envelope(reply, record, &policy);
-    if (status == SEEN_OK) status = seen_exposure_new(&x, &policy, none, NULL);
+    if (status == SEEN_OK)
+        status = seen_exposure_new(&x, &policy, none, NULL, NULL);
     if (status != SEEN_OK) return status;
     seen_exposure_any_secret(x);
     status = seen_exposure_info_of(x, *record, now, info);
@@ -450,7 +451,7 @@ static void read_export(const struct seen_server *m,
                         seen_users_entry *e)
 {
     (void)m;
-    seen_exposure_info info = {0};
+    seen_exposure_info info = {.size = sizeof info};
     e->status = info_in(reply, now, &e->record, &info);
     seen_users_entry_fill(e, &info);
 }

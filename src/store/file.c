@@ -127,7 +127,7 @@ seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
 seen_status seen_file_header(seen_file *file, seen_error *error)
 {
     seen_status status =
-        seen_native_read(file->map, file->map_len, &file->header);
+        seen_native_read(file->map, file->map_len, &file->header, NULL);
     return status == SEEN_OK ? status : seen_file_explain(error, status);
 }
 
@@ -200,12 +200,13 @@ bool seen_file_unchanged(seen_file *file)
     if (!seen_still_there(file->path, file->fd) ||
         seen_io_read_at(file->fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
-    seen_status a = seen_native_get(head, got, &now);
+    seen_status a = seen_native_get(head, got, &now, NULL);
     uint64_t epoch = a == SEEN_OK ? now.epoch : 0;
     if (!(file->header.flags & SEEN_NATIVE_TWO))
         return epoch == file->header.epoch;
     if (got != sizeof head) return false;
-    a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now);
+    a = seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE, &now,
+                        NULL);
     if (a == SEEN_OK && now.epoch > epoch) epoch = now.epoch;
     return epoch == file->header.epoch;
 }
@@ -236,7 +237,7 @@ static seen_status read_once(seen_file *file, const seen_file_options *options,
                                   : ops && ops->touches ? SEEN_RESTORE_MAP
                                                         : SEEN_RESTORE_COPY;
     status = seen_restore(&file->filter, file->map, &file->header, mode,
-                          options->secret, NULL);
+                          options->secret, NULL, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
     if (!journaled) return SEEN_OK;
     status = seen_file_replay(file, error);
@@ -282,11 +283,8 @@ static seen_status create_file(seen_file *file,
                                seen_error *error)
 {
     seen_filter *f;
-    const char *wrong = seen_plan_problem(options->create);
-    if (wrong)
-        return seen_fail(error, SEEN_INVALID, "options.create", "%s", wrong);
-    seen_status status = seen_new(&f, options->create);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
+    seen_status status = seen_new(&f, options->create, error);
+    if (status != SEEN_OK) return status;
     status = put_file(file, f, options->flags, &file->fd, error);
     seen_free(f);
     file->outcome.created = file->fd >= 0;
@@ -299,8 +297,9 @@ static seen_status give_two_headers(seen_file *file,
                                     seen_error *error)
 {
     int fd = -1;
-    seen_status status = seen_restore(&file->filter, file->map, &file->header,
-                                      SEEN_RESTORE_COPY, options->secret, NULL);
+    seen_status status =
+        seen_restore(&file->filter, file->map, &file->header, SEEN_RESTORE_COPY,
+                     options->secret, NULL, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
     bool apart = file->header.flags & SEEN_NATIVE_APART;
     status =
@@ -339,7 +338,7 @@ static seen_status load_filter(seen_file *file,
         if (status != SEEN_OK) return status;
     }
     seen_status status = seen_restore(&file->filter, file->map, &file->header,
-                                      mode, options->secret, NULL);
+                                      mode, options->secret, NULL, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
     if (!file->in_place) unmap_file(file);
     return SEEN_OK;

@@ -156,10 +156,10 @@ static bool still_as(int fd, const seen_facts *was)
     size_t got, i = 0;
     if (seen_io_read_at(fd, head, sizeof head, 0, &got) != SEEN_OK)
         return false;
-    bool first = seen_native_get(head, got, &h[0]) == SEEN_OK;
+    bool first = seen_native_get(head, got, &h[0], NULL) == SEEN_OK;
     bool second = got == sizeof head &&
                   seen_native_get(head + SEEN_HEADER_STRIDE, SEEN_HEADER_SIZE,
-                                  &h[1]) == SEEN_OK;
+                                  &h[1], NULL) == SEEN_OK;
     if (!first && !second) return false;
     if (second &&
         (!first || (h[0].flags & SEEN_NATIVE_TWO && h[1].epoch > h[0].epoch)))

@@ -40,7 +40,7 @@ seen_status seen_file_look(const char *path, seen_facts *facts,
     if (status != SEEN_OK) return status;
     status = seen_file_map(file, SEEN_MAP_READ, error);
     if (status == SEEN_OK) {
-        status = seen_look(file->map, file->map_len, facts);
+        status = seen_look(file->map, file->map_len, facts, NULL);
         if (status != SEEN_OK) seen_file_explain(error, status);
     }
     seen_file_destroy(file);
@@ -132,7 +132,7 @@ static seen_status verify_once(seen_file *file, bool *settled,
     status =
         seen_restore(&file->filter, file->map, &file->header,
                      ops && ops->touches ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
-                     seen_any_secret, NULL);
+                     seen_any_secret, NULL, NULL);
     if (status != SEEN_OK) return seen_file_explain(error, status);
     status = judge_pages(file, bad, journaled, error);
     if (journaled) file->outcome.recovered = true;

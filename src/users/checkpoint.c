@@ -170,7 +170,7 @@ static bool sweep_one(void *ctx, seen_key user, seen_record record)
     struct sweep *s = ctx;
     struct seen_local *l = s->l;
     uint64_t hash = seen_user_hash(l, user);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     memcpy(l->swept, user.data, user.len);
     l->swept_len = user.len;
     s->left--;
@@ -351,7 +351,7 @@ static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
         struct seen_table *t = &shard->active;
         pthread_mutex_lock(&shard->lock);
         for (size_t at = 0; at < t->places && status == SEEN_OK;) {
-            seen_exposure_info info = {.generations = 1};
+            seen_exposure_info info = {.size = sizeof info, .generations = 1};
             struct seen_user *u = t->at[at];
             if (u) status = seen_local_settle(l, w, shard, u, false);
             if (u && status == SEEN_OK)

@@ -417,7 +417,7 @@ struct walk {
 /* A damaged record is NULL. */
 static void show(struct walk *k, seen_key user, seen_record record)
 {
-    seen_exposure_info info = {0};
+    seen_exposure_info info = {.size = sizeof info};
     seen_users_entry e = {.user = user, .record = record};
     e.status = record.data
                    ? seen_exposure_info_of(k->w->x, record, k->now, &info)

@@ -44,7 +44,7 @@ static seen_status new_worker(struct seen_local *l, struct seen_worker **out)
     struct seen_worker *w = calloc(1, sizeof *w);
     if (!w) return SEEN_NOMEM;
     seen_status status =
-        seen_exposure_new(&w->x, &l->meta.policy, l->meta.secret, NULL);
+        seen_exposure_new(&w->x, &l->meta.policy, l->meta.secret, NULL, NULL);
     if (status == SEEN_OK && l->backend)
         status = l->ops->view_new(l->backend, &w->view);
     if (status != SEEN_OK)

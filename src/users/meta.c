@@ -71,5 +71,6 @@ seen_status seen_meta_get(const uint8_t *p, size_t len, struct seen_meta *m)
     uint64_t fpp = seen_get_le64(p + 64);
     memcpy(&m->policy.fpp, &fpp, sizeof fpp);
     memcpy(m->secret, p + 40, sizeof m->secret);
-    return seen_policy_problem(&m->policy) ? SEEN_CORRUPT : SEEN_OK;
+    return seen_policy_check(&m->policy, NULL) == SEEN_OK ? SEEN_OK
+                                                          : SEEN_CORRUPT;
 }

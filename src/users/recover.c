@@ -168,7 +168,8 @@ static seen_status retrain_workers(struct seen_local *l)
     seen_status status = SEEN_OK; /* the one, whose view has to stay */
     for (struct seen_worker *w = l->idle; w && status == SEEN_OK; w = w->next) {
         seen_exposure *x;
-        status = seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL);
+        status =
+            seen_exposure_new(&x, &l->meta.policy, l->meta.secret, NULL, NULL);
         if (status != SEEN_OK) break;
         seen_exposure_free(w->x);
         w->x = x;
@@ -204,7 +205,7 @@ static bool get_policy(const uint8_t *p, size_t len, seen_policy *out)
                          .generations = seen_get_le32(p + 4),
                          .ttl_ms = seen_get_le64(p + 16)};
     memcpy(&out->fpp, &fpp, sizeof fpp);
-    return seen_policy_problem(out) == NULL;
+    return seen_policy_check(out, NULL) == SEEN_OK;
 }
 
 /* ---- Replay ------------------------------------------------------------- */
@@ -319,7 +320,7 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
 static seen_status not_a_store(const char *path, const struct seen_stat *st,
                                seen_error *error)
 {
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     if (st->regular && seen_file_look(path, &facts, NULL) == SEEN_OK)
         return seen_fail(error, SEEN_INVALID, NULL,
                          "is a filter file (of kind %s), not a store of users",

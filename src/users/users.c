@@ -60,10 +60,7 @@ static seen_status check_options(const seen_users_options *o, seen_error *error)
     if (o->tail && o->mode != SEEN_READ)
         return seen_fail(error, SEEN_INVALID, "options.tail",
                          "options.tail: requires SEEN_READ");
-    const char *wrong = o->policy ? seen_policy_problem(o->policy) : NULL;
-    return wrong ? seen_fail(error, SEEN_INVALID, "options.policy",
-                             "options.policy: %s", wrong)
-                 : SEEN_OK;
+    return seen_policy_check(o->policy, error);
 }
 
 seen_status seen_users_open_kind(seen_users **u,

@@ -57,7 +57,7 @@ done
 run "$seen" add bitmap --kind bitmap; expect_code 0
 echo 2000 >beyond
 run "$seen" add bitmap beyond; expect_failure "beyond:1: 2000: is not below the bound of this bitmap"
-run "$seen" add none --kind bitmap keys; expect_failure "--bits is needed for a bitmap"
+run "$seen" add none --kind bitmap keys; expect_failure "--bits: expected at least 1, the bound"
 expect_no_file none
 "$seen" build -q --kind fuse -o fuse keys; cp fuse before
 run "$seen" add fuse later; expect_failure "fuse: is of kind fuse, which takes no new keys"

@@ -97,9 +97,9 @@ run "$seen" build --kind bitmap -o none far; expect_failure "far:2: 4294967296: 
 run "$seen" build --kind bitmap --bits 5G -qo f far; expect_code 0; rm -f f
 printf 'x\n' >word
 run "$seen" build --kind bitmap -o none word; expect_failure "word:1: x: expected a decimal number"
-run "$seen" build --kind bitmap -n 5 -o none ids; expect_failure "-n means nothing to a bitmap"
-run "$seen" build --kind bitmap -p 1% -o none ids; expect_failure "-p of a bitmap is always 0"
-run "$seen" build --kind bitmap --keyed -o none ids; expect_failure "--keyed asks for something that this kind cannot do"
+run "$seen" build --kind bitmap -n 5 -o none ids; expect_failure "-n 5: not for a bitmap"
+run "$seen" build --kind bitmap -p 1% -o none ids; expect_failure "-p 0.01: a bitmap is exact"
+run "$seen" build --kind bitmap --keyed -o none ids; expect_failure "--keyed: kind bitmap cannot be keyed"
 
 # ---- Secrets ----------------------------------------------------------------
 
@@ -213,7 +213,7 @@ run "$seen" build -o none nowhere; expect_failure "nowhere: No such file"
 run "$seen" build --kind nonsense -o none keys; expect_failure "--kind nonsense: expected a kind: bloom, blocked"
 run "$seen" build -p 2 -o none keys; expect_failure "expected a rate"
 run "$seen" build --hashes 300 -o none keys; expect_failure "--hashes"
-run "$seen" build --bits 10 -o none keys; expect_failure "--bits of a blocked filter is at least 512"
+run "$seen" build --bits 10 -o none keys; expect_failure "--bits 10: expected at least 512"
 run "$seen" build --kind fuse -p 1e-300 -o none keys; expect_code 2
 run "$seen" build --window 5x -o none keys; expect_failure "expected a time with its unit"
 run "$seen" build --window 0s -o none keys; expect_failure "expected at least 1ms"

@@ -104,7 +104,7 @@ run "$seen" check keys.gz "$keys"; expect_code 2
 
 load exposure-list
 run "$seen" check -c --hex -n 1000 -p 0.001 "$file" "$strangers"; expect_out 0; expect_silent
-run "$seen" info "$file"; expect_failure "as exposure-list: --hashes, or -n and -p, are needed"
+run "$seen" info "$file"; expect_failure "as exposure-list: --hashes: expected, or keys and a rate"
 # A DCSO filter of 64 bits, with data that ends like a RocksDB block.
 {
   printf '\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\xe0\x3f'
@@ -117,8 +117,8 @@ run "$seen" info --dialect dcso two; expect_code 0
 load leveldb
 run "$seen" info "$file"; expect_failure "if another system wrote it, say which: --dialect"
 run "$seen" info --dialect nobody "$file"; expect_failure "expected a dialect: leveldb, "
-run "$seen" check --dialect gozero "$file" /dev/null; expect_failure "as gozero: --bits is needed"
-run "$seen" check --dialect gozero --bits 20 "$file" /dev/null; expect_failure "beyond --bits"
+run "$seen" check --dialect gozero "$file" /dev/null; expect_failure "as gozero: --bits: expected"
+run "$seen" check --dialect gozero --bits 20 "$file" /dev/null; expect_failure "at or beyond bit 20"
 seq 1 100 >numbers
 "$seen" build -q -o ours numbers
 run "$seen" check --dialect leveldb ours numbers; expect_failure "is a filter of seen itself, of kind blocked"
@@ -196,7 +196,7 @@ run "$seen" plan --dialect gozero -n 1e6; expect_code 0
 expect; grep -q 'gozero .* 20.00 .* 14 ' .out || wrong "20 bits a key"
 run "$seen" plan --dialect leveldb -n 1000 -p 1% --json; expect_json bits 10000; expect_json hashes 6
 run "$seen" plan --dialect leveldb -n 1000 --bits-per-key 20 --json; expect_json hashes 13
-run "$seen" plan --dialect leveldb -n 1000; expect_failure "--bits-per-key or -p is needed"
+run "$seen" plan --dialect leveldb -n 1000; expect_failure "--bits-per-key: expected, or a rate"
 run "$seen" plan --dialect gozero --kind bloom -n 9; expect_failure "exclude each other"
 run "$seen" plan --bits-per-key 8 -n 9; expect_failure "--bits-per-key requires --dialect"
 run "$seen" plan --bits-per-key 0 -n 9; expect_failure "a number above 0"

@@ -78,7 +78,7 @@ static void assert_nothing_lost(const seen_filter *f)
                  (unsigned long long)there, (unsigned long long)n);
     /* Not more than was ever written. Of filters that bits are set in, that is an
      * estimate; those that remove keys count them. */
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_true(info.items <= run.begun + 2 * BATCH);
     if (!removes()) return;

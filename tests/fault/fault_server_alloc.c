@@ -122,7 +122,7 @@ static void ask(seen_users *u)
 {
     bool seen[ITEMS];
     size_t n = 0, fresh = ITEMS;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_key items[ITEMS];
     uint64_t before = run.failures;
     memcpy(items, run.item, sizeof items);

@@ -61,8 +61,8 @@ static seen_status open_users(seen_users **u, seen_mode mode,
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     if (!run.lasts) return seen_users_open(u, "mem:", &o, &outcome, &error);
-    seen_status status = seen_local_open(u, run.dir, &seen_backend_lmdb, true, &o,
-                                         &outcome, &error);
+    seen_status status = seen_local_open(u, run.dir, &seen_backend_lmdb, true,
+                                         &o, &outcome, &error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }
@@ -81,7 +81,7 @@ static void ask(seen_users *u)
     size_t n = 0, fresh = 3;
     uint64_t id[] = {1, 2, 3};
     seen_key items[] = {{&id[0], 8}, {&id[1], 8}, {&id[2], 8}};
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_status status;
     around(true);
     went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now,

@@ -196,7 +196,7 @@ static void assert_not_twice(seen_users *u, uint64_t kills)
         for (uint64_t k = 0; k < shared->marked[t]; k++)
             shown[mark_of(t, k).user]++;
     for (uint64_t i = 0; i < USERS; i++) {
-        seen_exposure_info info = {0};
+        seen_exposure_info info = {.size = sizeof info};
         seen_status status = seen_users_info_of(u, key(&i), NOW, &info, NULL);
         assert_true(status == SEEN_OK || status == SEEN_ABSENT);
         assert_true(info.items <= shown[i]);

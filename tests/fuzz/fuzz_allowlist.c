@@ -58,7 +58,7 @@ static void load(const uint8_t *data, size_t len)
 {
     seen_allowlist *list = NULL, *copy = NULL;
     fuzz_memory_begin();
-    seen_status status = seen_allowlist_load(&list, data, len, NULL);
+    seen_status status = seen_allowlist_load(&list, data, len, NULL, NULL);
     fuzz_memory_within(len);
     must(status == SEEN_OK || status == SEEN_CORRUPT);
     if (status != SEEN_OK) return;

@@ -92,12 +92,12 @@ static void try_bytes(const uint8_t *data, size_t len)
 {
     seen_bitmap *b = NULL, *v = NULL;
     fuzz_memory_begin();
-    seen_status loaded = seen_bitmap_load(&b, data, len, NULL);
+    seen_status loaded = seen_bitmap_load(&b, data, len, NULL, NULL);
     fuzz_memory_within(len);
     fuzz_memory_begin();
-    seen_status viewed = seen_bitmap_view(&v, data, len);
+    seen_status viewed = seen_bitmap_view(&v, data, len, NULL);
     fuzz_memory_within(len);
-    must(seen_bitmap_verify(data, len) == loaded);
+    must(seen_bitmap_verify(data, len, NULL) == loaded);
     must(loaded != SEEN_OK || viewed == SEEN_OK);
     if (viewed == SEEN_OK) {
         question(v);

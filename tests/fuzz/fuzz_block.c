@@ -26,7 +26,7 @@ static void ask(const uint8_t *data, size_t len)
     if (len) memcpy(block, data, len);
     seen_filter *f = NULL;
     fuzz_memory_begin();
-    must(seen_import_view(&f, "leveldb", NULL, block, len) == SEEN_OK);
+    must(seen_import_view(&f, "leveldb", NULL, block, len, NULL) == SEEN_OK);
     for (size_t i = 0; i < 8; i++) {
         const size_t n = len * i / 8;
         seen_block_maybe(SEEN_BLOCK_SORTED, block, len, data, n);

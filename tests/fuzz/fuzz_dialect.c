@@ -55,7 +55,7 @@ static const seen_spec specs[] = {
 
 static const char *choose(uint8_t number)
 {
-    seen_dialect_facts facts;
+    seen_dialect_facts facts = {.size = sizeof facts};
     size_t n = 0;
     while (seen_dialect_at(n, &facts))
         n++;
@@ -76,7 +76,7 @@ static void make_keys(seen_key keys[ASKED], const uint8_t *data, size_t len)
 static void ask(const seen_filter *f, const seen_key keys[ASKED],
                 bool answers[ASKED])
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     seen_maybe_many(f, seen_keys_of(keys, ASKED), answers);
@@ -92,11 +92,11 @@ static void must_come_back(const seen_filter *f, const char *dialect,
     size_t len;
     seen_filter *again = NULL;
     bool a[ASKED], b[ASKED];
-    seen_status s = seen_export(f, NULL, NULL, 0, &len);
+    seen_status s = seen_export(f, NULL, NULL, 0, &len, NULL);
     must(s == SEEN_SHORT || (s == SEEN_OK && len == 0));
     uint8_t *bytes = malloc(len + 1);
-    must(bytes && seen_export(f, NULL, bytes, len, &len) == SEEN_OK);
-    must(seen_import(&again, dialect, spec, bytes, len) == SEEN_OK);
+    must(bytes && seen_export(f, NULL, bytes, len, &len, NULL) == SEEN_OK);
+    must(seen_import(&again, dialect, spec, bytes, len, NULL) == SEEN_OK);
     ask(f, keys, a);
     ask(again, keys, b);
     must(memcmp(a, b, sizeof a) == 0);
@@ -106,7 +106,7 @@ static void must_come_back(const seen_filter *f, const char *dialect,
 
 static bool too_large(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.bytes > 4 * LIMIT;
 }
@@ -128,8 +128,8 @@ static void change(seen_filter *f, const char *dialect, const seen_spec *spec,
         return;
     }
     must_come_back(copy, dialect, spec, keys);
-    seen_merge(copy, f, SEEN_UNION);
-    seen_merge(copy, f, SEEN_INTERSECTION);
+    seen_merge(copy, f, SEEN_UNION, NULL);
+    seen_merge(copy, f, SEEN_INTERSECTION, NULL);
     for (size_t i = 0; i < ASKED; i++)
         seen_remove(copy, keys[i].data, keys[i].len);
     must_come_back(copy, dialect, spec, keys);
@@ -164,15 +164,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     seen_filter *f = NULL, *view = NULL;
     bool a[ASKED], b[ASKED];
     fuzz_memory_begin();
-    seen_status s = seen_import(&f, dialect, spec, bytes, rest);
+    seen_error e;
+    seen_status s = seen_import(&f, dialect, spec, bytes, rest, &e);
     fuzz_memory_within(rest + spec_bytes(spec));
-    must((s == SEEN_OK) == !seen_import_problem(dialect, spec, bytes, rest));
+    must(e.status == s && (s == SEEN_OK) == !e.text[0]);
     if (s == SEEN_OK) {
         ask(f, keys, a);
         must_come_back(f, dialect, spec, keys);
         change(f, dialect, spec, keys);
     }
-    if (seen_import_view(&view, dialect, spec, bytes, rest) == SEEN_OK) {
+    if (seen_import_view(&view, dialect, spec, bytes, rest, NULL) == SEEN_OK) {
         must(s == SEEN_OK && seen_equal(view, f));
         ask(view, keys, b);
         must(memcmp(a, b, sizeof a) == 0);

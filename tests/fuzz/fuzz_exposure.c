@@ -72,7 +72,8 @@ static void open_user(const uint8_t *data)
     user.policy = &policies[data[0] % POLICIES];
     user.now = seen_get_le64(data + 1);
     if (!user.items.key[0].data) make_items(&user.items);
-    must(seen_exposure_new(&user.x, user.policy, secret, NULL) == SEEN_OK);
+    must(seen_exposure_new(&user.x, user.policy, secret, NULL, NULL) ==
+         SEEN_OK);
 }
 
 /* Are so many items there after they have been marked? */
@@ -213,7 +214,7 @@ static void forget(seen_record r, bool valid)
 
 static void expire(seen_record r, bool valid)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_record result;
     must(seen_exposure_info_of(user.x, r, user.now, &info) == SEEN_OK);
     must(info.fpp_now >= 0 && info.fpp_now <= 1 && info.bytes == r.len);
@@ -248,7 +249,7 @@ static void merge(seen_record a, seen_record b, bool valid)
 static void must_fail(seen_record r, seen_status expected)
 {
     bool answers[ASKED];
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     size_t n;
     seen_record result;
     seen_exposure *x = user.x;

@@ -55,7 +55,7 @@ static void make_hashes(seen_hash h[ASKED], const uint8_t *data, size_t len)
 
 static void question(const seen_filter *f, const seen_hash h[ASKED])
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     bool answers[ASKED];
@@ -100,7 +100,7 @@ static void must_load(const seen_filter *f)
     size_t len;
     uint8_t *bytes = save(f, &len);
     seen_filter *again = NULL;
-    must(seen_load(&again, bytes, len, NULL, NULL) == SEEN_OK);
+    must(seen_load(&again, bytes, len, NULL, NULL, NULL) == SEEN_OK);
     must(seen_equal(f, again));
     seen_free(again);
     free(bytes);
@@ -110,7 +110,7 @@ static void must_load(const seen_filter *f)
 static void add_and_remove(seen_filter *f, const seen_hash h[ASKED])
 {
     bool before, added[ASKED];
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     const size_t kept = info.kind == SEEN_WINDOW ? ASKED - 1 : 0;
     for (size_t i = 0; i < ASKED; i++)
@@ -133,7 +133,7 @@ static void change(seen_filter *f, const seen_filter *view,
                    const seen_hash h[ASKED])
 {
     seen_filter *copy = NULL;
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     must(seen_copy(&copy, f, NULL) == SEEN_OK && seen_equal(copy, f));
     add_and_remove(copy, h);
     must_load(f);
@@ -142,11 +142,11 @@ static void change(seen_filter *f, const seen_filter *view,
     seen_info_of(f, &info);
     if (info.kind != SEEN_BITMAP && info.items < GROWING)
         seen_reserve(copy, info.items + 100);
-    seen_merge(copy, copy, SEEN_UNION);
-    seen_merge(copy, view, SEEN_UNION);
+    seen_merge(copy, copy, SEEN_UNION, NULL);
+    seen_merge(copy, view, SEEN_UNION, NULL);
     must_load(copy);
-    seen_merge(copy, view, SEEN_INTERSECTION);
-    seen_merge(copy, f, SEEN_INTERSECTION);
+    seen_merge(copy, view, SEEN_INTERSECTION, NULL);
+    seen_merge(copy, f, SEEN_INTERSECTION, NULL);
     must_load(copy);
     seen_clear(copy);
     for (size_t i = 0; i < ASKED; i++) /* hashes mean nothing to foreign ones */
@@ -164,12 +164,12 @@ static void try_view(seen_filter *v, const seen_hash h[ASKED])
     seen_filter *copy = NULL;
     question(v, h);
     must(seen_add_hashed(v, h[0]) == SEEN_UNSUPPORTED);
-    must(seen_merge(v, v, SEEN_UNION) == SEEN_UNSUPPORTED);
+    must(seen_merge(v, v, SEEN_UNION, NULL) == SEEN_UNSUPPORTED);
     seen_status status = seen_copy(&copy, v, NULL);
     must(status == SEEN_OK || status == SEEN_CORRUPT);
     if (status != SEEN_OK) return;
     add_and_remove(copy, h);
-    seen_merge(copy, v, SEEN_UNION);
+    seen_merge(copy, v, SEEN_UNION, NULL);
     must_load(copy);
     seen_free(copy);
 }
@@ -179,15 +179,15 @@ static void try_bytes(const uint8_t *data, size_t len, const uint8_t *secret)
 {
     static const uint8_t other[16] = "another secret";
     seen_filter *f = NULL, *v = NULL;
-    if (secret) must(seen_load(&f, data, len, NULL, NULL) != SEEN_OK);
+    if (secret) must(seen_load(&f, data, len, NULL, NULL, NULL) != SEEN_OK);
     fuzz_memory_begin();
-    seen_status loaded = seen_load(&f, data, len, secret, NULL);
+    seen_status loaded = seen_load(&f, data, len, secret, NULL, NULL);
     fuzz_memory_within(len);
     fuzz_memory_begin();
-    seen_status viewed = seen_view(&v, data, len, secret);
+    seen_status viewed = seen_view(&v, data, len, secret, NULL);
     fuzz_memory_within(len);
     must(loaded != SEEN_OK || viewed == SEEN_OK);
-    must(loaded != SEEN_OK || seen_verify(data, len) == SEEN_OK);
+    must(loaded != SEEN_OK || seen_verify(data, len, NULL) == SEEN_OK);
     if (viewed == SEEN_OK) {
         seen_hash h[ASKED];
         make_hashes(h, data, len);
@@ -202,7 +202,7 @@ static void try_bytes(const uint8_t *data, size_t len, const uint8_t *secret)
     seen_free(f);
     seen_free(v);
     f = NULL;
-    must(seen_load(&f, data, len, other, NULL) != SEEN_OK || f);
+    must(seen_load(&f, data, len, other, NULL, NULL) != SEEN_OK || f);
     seen_free(f);
 }
 
@@ -277,8 +277,8 @@ static void fix_check(uint8_t *p, const uint8_t *secret)
                       .items = 1,
                       .fpp = 0.5,
                       .flags = SEEN_KEYED,
-                      .key = secret};
-    must(seen_new(&f, &spec) == SEEN_OK);
+                      .secret = secret};
+    must(seen_new(&f, &spec, NULL) == SEEN_OK);
     size_t len;
     uint8_t *bytes = save(f, &len);
     memcpy(p + 80, bytes + 80, 8);

@@ -130,7 +130,7 @@ static void use_users(const char *url, unsigned call, seen_key *k, size_t n)
     seen_users *u = NULL;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_key user = {"ann", 3}, items[3];
     uint8_t record[512];
     size_t taken, len;

@@ -27,7 +27,7 @@
 
 #define GIVEN_META 1u  /* otherwise a good one */
 #define RIGHT_META 2u  /* its checksum is made right */
-#define RECORDED    4u  /* everybody has the record */
+#define RECORDED   4u  /* everybody has the record */
 #define WRITES     8u  /* open to write */
 #define OTHER      16u /* under another policy */
 
@@ -184,7 +184,7 @@ static bool there(const char *dir)
 }
 
 static seen_status backend_open(void **backend, const char *dir, bool write,
-                              seen_outcome *outcome, seen_error *error)
+                                seen_outcome *outcome, seen_error *error)
 {
     (void)dir, (void)write, (void)r;
     *backend = &disk;
@@ -278,26 +278,26 @@ static void sizes(void *backend, uint64_t *users, uint64_t *bytes)
 }
 
 static const struct seen_backend_ops fake_backend = {.there = there,
-                                                 .open = backend_open,
-                                                 .close = nothing,
-                                                 .disown = nothing,
-                                                 .meta = meta,
-                                                 .view_new = view_new,
-                                                 .view_free = nothing,
-                                                 .wake = awake,
-                                                 .sleep = nothing,
-                                                 .sees = zero,
-                                                 .hold = nothing,
-                                                 .told = meta,
-                                                 .get = get,
-                                                 .each = each,
-                                                 .begin = awake,
-                                                 .number = one,
-                                                 .put = put,
-                                                 .commit = commit,
-                                                 .abort = nothing,
-                                                 .grow = fine,
-                                                 .sizes = sizes};
+                                                     .open = backend_open,
+                                                     .close = nothing,
+                                                     .disown = nothing,
+                                                     .meta = meta,
+                                                     .view_new = view_new,
+                                                     .view_free = nothing,
+                                                     .wake = awake,
+                                                     .sleep = nothing,
+                                                     .sees = zero,
+                                                     .hold = nothing,
+                                                     .told = meta,
+                                                     .get = get,
+                                                     .each = each,
+                                                     .begin = awake,
+                                                     .number = one,
+                                                     .put = put,
+                                                     .commit = commit,
+                                                     .abort = nothing,
+                                                     .grow = fine,
+                                                     .sizes = sizes};
 
 /* ---- The input ---------------------------------------------------------- */
 
@@ -379,7 +379,7 @@ static void ask(seen_users *u, seen_key user)
     seen_key items[] = {{&id[0], 8}, {&id[1], 8}, {&id[2], 8}};
     bool answers[3];
     size_t n = 0;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_users_stats stats = {.size = sizeof stats};
     static uint8_t bytes[1 << 16];
     (void)seen_users_maybe_many(u, user, 1000, seen_keys_of(items, 3), answers,

@@ -49,7 +49,8 @@ static void write_input(const char *directory, const char *name, uint8_t policy,
     static uint8_t input[HEADER + 2 * MOST], second[MOST];
     char path[4096];
     seen_exposure *x;
-    must(seen_exposure_new(&x, &policies[policy], secret, NULL) == SEEN_OK,
+    must(seen_exposure_new(&x, &policies[policy], secret, NULL, NULL) ==
+             SEEN_OK,
          "new");
     size_t a = make_record(x, 0, few, few ? few : 1, input + HEADER);
     size_t b = make_record(x, few / 2, many, step, second);

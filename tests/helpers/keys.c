@@ -88,13 +88,43 @@ uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n)
 seen_filter *test_filter(seen_spec spec)
 {
     seen_filter *f = NULL;
-    seen_status status = seen_new(&f, &spec);
-    if (status != SEEN_OK) {
-        const char *problem = seen_plan_problem(&spec);
-        fail_msg("seen_new: %s; %s", seen_strerror(status),
-                 problem ? problem : "nothing wrong with the spec");
-    }
+    seen_error e;
+    if (seen_new(&f, &spec, &e) != SEEN_OK) fail_msg("seen_new: %s", e.text);
     return f;
+}
+
+/* What seen.h promises about every error. */
+static const char *checked(seen_status status, const seen_error *e)
+{
+    static char text[sizeof e->text];
+    if (e->status != status) fail_msg("%d, not %d", e->status, status);
+    if ((status == SEEN_OK) != !*e->text) fail_msg("\"%s\"", e->text);
+    if (status == SEEN_OK) return NULL;
+    if (e->field && strcmp(e->field, "buf") != 0 &&
+        strncmp(e->text, e->field, strlen(e->field)) != 0)
+        fail_msg("\"%s\" does not begin with %s", e->text, e->field);
+    memcpy(text, e->text, sizeof text);
+    return text;
+}
+
+const char *test_wrong_spec(const seen_spec *spec)
+{
+    seen_plan plan = {.size = sizeof plan};
+    seen_error e;
+    memset(&e, 0x5a, sizeof e);
+    seen_status status = seen_plan_for(spec, &plan, &e);
+    return checked(status, &e);
+}
+
+const char *test_wrong_bytes(const char *dialect, const seen_spec *spec,
+                             const void *bytes, size_t len)
+{
+    seen_filter *f;
+    seen_error e;
+    memset(&e, 0x5a, sizeof e);
+    seen_status status = seen_import(&f, dialect, spec, bytes, len, &e);
+    if (status == SEEN_OK) seen_free(f);
+    return checked(status, &e);
 }
 
 bool test_kind_can(seen_kind kind, uint32_t flags)
@@ -104,9 +134,9 @@ bool test_kind_can(seen_kind kind, uint32_t flags)
                       .kind = kind,
                       .last = test_last(kind, 10),
                       .flags = flags,
-                      .key = test_secret};
-    seen_plan plan;
-    return seen_plan_for(&spec, &plan) == SEEN_OK;
+                      .secret = test_secret};
+    seen_plan plan = {.size = sizeof plan};
+    return seen_plan_for(&spec, &plan, NULL) == SEEN_OK;
 }
 
 bool test_kind_counts(seen_kind kind)
@@ -156,11 +186,12 @@ static bool takes_any_key(seen_kind kind)
 static bool can_add(seen_kind kind)
 {
     seen_filter *f = NULL;
-    seen_status status =
-        seen_new(&f, &(seen_spec){.items = 10,
-                                  .fpp = 0.01,
-                                  .kind = kind,
-                                  .last = test_last(kind, 10)});
+    seen_status status = seen_new(&f,
+                                  &(seen_spec){.items = 10,
+                                               .fpp = 0.01,
+                                               .kind = kind,
+                                               .last = test_last(kind, 10)},
+                                  NULL);
     seen_free(f);
     return status != SEEN_UNSUPPORTED;
 }
@@ -211,11 +242,11 @@ seen_filter *test_filled(seen_spec spec, uint64_t first, size_t n)
 {
     struct test_batch b = test_batch_for(spec.kind, first, n);
     seen_filter *f = NULL;
-    seen_status status = seen_new(&f, &spec);
+    seen_status status = seen_new(&f, &spec, NULL);
     if (status == SEEN_OK)
         status = seen_add_many(f, seen_keys_of(b.keys, n), NULL);
     else if (status == SEEN_UNSUPPORTED)
-        status = seen_build(&f, &spec, seen_keys_of(b.keys, n));
+        status = seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL);
     if (status != SEEN_OK)
         fail_msg("%s: %s", seen_kind_name(spec.kind), seen_strerror(status));
     test_batch_free(&b);

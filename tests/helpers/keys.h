@@ -39,6 +39,12 @@ uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n);
 /* A filter, or the end of the test. */
 seen_filter *test_filter(seen_spec spec);
 
+/* What the error of seen_plan_for() or seen_import() says is wrong, which is
+ * checked against the promises of seen.h; NULL: nothing is. Static storage. */
+const char *test_wrong_spec(const seen_spec *spec);
+const char *test_wrong_bytes(const char *dialect, const seen_spec *spec,
+                             const void *bytes, size_t len);
+
 /* Does this kind take these flags? */
 bool test_kind_can(seen_kind kind, uint32_t flags);
 

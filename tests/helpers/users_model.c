@@ -25,9 +25,9 @@ void model_new(struct users_model *m, struct test_rng rng, bool durable)
     *m = (struct users_model){.rng = rng, .durable = durable, .now = TODAY};
     model_enter(m);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            seen_exposure_new(&m->x[i], &model_policies[i], test_secret, NULL),
-            SEEN_OK);
+        assert_int_equal(seen_exposure_new(&m->x[i], &model_policies[i],
+                                           test_secret, NULL, NULL),
+                         SEEN_OK);
     for (size_t i = 0; i < MODEL_USERS; i++)
         m->user[i].n = 1;
 }
@@ -320,7 +320,7 @@ static seen_status many(struct users_model *m, seen_users *u, bool takes)
 
 static bool aged_out(struct users_model *m, seen_record r)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_info_of(m->x[m->policy], r, m->now, &info),
                      SEEN_OK);
     return info.generations == 0;

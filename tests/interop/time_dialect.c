@@ -51,9 +51,9 @@ static seen_filter *read_filter(const char *dialect, const char *path)
     void *bytes = must_have(malloc(cap));
     size_t len = in ? fread(bytes, 1, cap, in) : 0;
     seen_filter *f = NULL;
-    if (seen_import(&f, dialect, NULL, bytes, len) != SEEN_OK) {
-        fprintf(stderr, "%s: %s\n", path,
-                seen_import_problem(dialect, NULL, bytes, len));
+    seen_error e;
+    if (seen_import(&f, dialect, NULL, bytes, len, &e) != SEEN_OK) {
+        fprintf(stderr, "%s: %s\n", path, e.text);
         exit(2);
     }
     free(bytes);

@@ -52,11 +52,13 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
 {
     static const uint8_t key[16] = "portable digest";
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = planned,
-                                   .fpp = fpp,
-                                   .kind = kind,
-                                   .flags = flags,
-                                   .key = key}));
+    must(seen_new(&f,
+                  &(seen_spec){.items = planned,
+                               .fpp = fpp,
+                               .kind = kind,
+                               .flags = flags,
+                               .secret = key},
+                  NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < items; i++) {
         bool before;
@@ -80,7 +82,7 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
         for (int i = 0; i < batch; i++)
             sum = checksum(sum, answers[i]);
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     sum = checksum(sum, info.bits_set);
     sum = checksum(sum, info.items);
@@ -102,13 +104,15 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
 {
     static const uint8_t key[16] = "portable digest";
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.kind = SEEN_WINDOW,
-                                   .last = 5000,
-                                   .window_ms = window_ms,
-                                   .generations = generations,
-                                   .fpp = fpp,
-                                   .flags = flags,
-                                   .key = key}));
+    must(seen_new(&f,
+                  &(seen_spec){.kind = SEEN_WINDOW,
+                               .last = 5000,
+                               .window_ms = window_ms,
+                               .generations = generations,
+                               .fpp = fpp,
+                               .flags = flags,
+                               .secret = key},
+                  NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 30000; i++) {
         bool before;
@@ -118,7 +122,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
         must(seen_advance(f, i / 1000 % 7 * i / 300));
         for (uint64_t j = 0; j < 20011; j++)
             sum = checksum(sum, seen_maybe_u64(f, j));
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         sum = checksum(sum, info.bits_set);
         sum = checksum(sum, info.items);
@@ -143,7 +147,7 @@ static void digest_built(seen_kind kind, uint32_t places)
     }
     seen_filter *f;
     seen_spec spec = {.kind = kind, .fpp = 0.01, .hashes = places};
-    must(seen_build(&f, &spec, seen_keys_of(keys, items)));
+    must(seen_build(&f, &spec, seen_keys_of(keys, items), NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 10 * items; i++)
         sum = checksum(sum, seen_maybe_u64(f, i));
@@ -156,7 +160,7 @@ static void digest_bitmap(void)
 {
     seen_bitmap *b;
     size_t len;
-    must(seen_bitmap_new(&b, 1000003, NULL));
+    must(seen_bitmap_new(&b, 1000003, NULL, NULL));
     for (uint64_t i = 0; i < 1000003; i += 7 + i % 5)
         must(seen_bitmap_set(b, i));
     must(seen_bitmap_set_range(b, 70000, 90001));

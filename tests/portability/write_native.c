@@ -226,10 +226,11 @@ static seen_filter *fill(seen_spec spec, size_t n)
 {
     seen_filter *f = NULL;
     make_keys(spec.kind);
-    if (spec.flags & SEEN_KEYED) spec.key = secret;
+    if (spec.flags & SEEN_KEYED) spec.secret = secret;
     const bool built = seen_kind_built(spec.kind);
-    seen_status status = built ? seen_build(&f, &spec, seen_keys_of(keys, n))
-                               : seen_new(&f, &spec);
+    seen_status status =
+        built ? seen_build(&f, &spec, seen_keys_of(keys, n), NULL)
+              : seen_new(&f, &spec, NULL);
     if (status == SEEN_OK && spec.window_ms) /* twenty each 100 ms */
         for (size_t i = 0; i < n && status == SEEN_OK; i++) {
             seen_advance(f, i / 20 * 100);
@@ -259,8 +260,7 @@ static void write_reseeded_fuse(void)
     static const uint8_t none[8];
     bool found = false;
     for (uint64_t i = 0; i < 100000 && !found; i++) {
-        uint8_t seed[16] = {(uint8_t)i, (uint8_t)(i >> 8), (uint8_t)(i >> 16)};
-        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .key = seed};
+        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .seed = i};
         seen_filter *f = fill(spec, 200);
         size_t len;
         uint8_t *buf = save(f, 0, &len);

@@ -20,7 +20,7 @@ static seen_filter *exact_filter(uint32_t flags)
                             .bits = IDS,
                             .hashes = 1,
                             .flags = flags};
-    assert_int_equal(seen_new(&f, &spec), SEEN_OK);
+    assert_int_equal(seen_new(&f, &spec, NULL), SEEN_OK);
     return f;
 }
 
@@ -37,7 +37,7 @@ static void check_all(const seen_filter *f, const seen_bitmap *b,
     for (uint64_t id = 0; id < IDS; id++)
         wrong += seen_maybe_hashed(f, hash_of(id, r)) != seen_bitmap_has(b, id);
     assert_int_equal(wrong, 0);
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_int_equal(info.bits, IDS);
     assert_int_equal(info.bits_set, seen_bitmap_count(b));
@@ -50,7 +50,7 @@ static void check_law(uint32_t flags)
     struct test_rng r = test_rng(90 + flags);
     seen_filter *f = exact_filter(flags);
     seen_bitmap *b = NULL;
-    assert_int_equal(seen_bitmap_new(&b, IDS, NULL), SEEN_OK);
+    assert_int_equal(seen_bitmap_new(&b, IDS, NULL, NULL), SEEN_OK);
     const uint64_t edges[] = {0, 1, 63, 64, IDS / 2, IDS - 2, IDS - 1};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         seen_add_hashed(f, hash_of(edges[i], &r));
@@ -113,7 +113,7 @@ static void merging_is_exact_as_well(void **state)
         seen_bitmap *b[2];
         for (int i = 0; i < 2; i++) {
             f[i] = exact_filter(0);
-            assert_int_equal(seen_bitmap_new(&b[i], IDS, NULL), SEEN_OK);
+            assert_int_equal(seen_bitmap_new(&b[i], IDS, NULL, NULL), SEEN_OK);
             for (int j = 0; j < 300000; j++) {
                 uint64_t id = test_below(&r, IDS);
                 seen_add_hashed(f[i], hash_of(id, &r));
@@ -121,7 +121,7 @@ static void merging_is_exact_as_well(void **state)
             }
         }
         assert_int_equal(
-            seen_merge(f[0], f[1], op ? SEEN_INTERSECTION : SEEN_UNION),
+            seen_merge(f[0], f[1], op ? SEEN_INTERSECTION : SEEN_UNION, NULL),
             SEEN_OK);
         assert_int_equal((op ? seen_bitmap_and : seen_bitmap_or)(b[0], b[1]),
                          SEEN_OK);

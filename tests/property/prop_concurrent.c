@@ -141,7 +141,7 @@ static void keyed_and_wide_filters_lose_nothing(void **state)
         seen_spec spec = spec_of(kinds[k], 50000, 1e-13);
         check_adding(spec, 2, 25000, 25000);
         spec.flags |= SEEN_KEYED;
-        spec.key = test_secret;
+        spec.secret = test_secret;
         check_adding(spec, 4, 12500, 10000);
         /* Few bits a line: the kernels' other shapes. */
         spec = spec_of(kinds[k], 50000, 0.2);
@@ -219,7 +219,7 @@ static void *read_all(void *arg)
         for (int i = 0; i < 2000; i++)
             j->complaints +=
                 !seen_maybe_u64(j->f, test_key(test_below(&r, BASE)));
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(j->f, &info);
         j->complaints += info.bits_set < set; /* bits never go away */
         set = info.bits_set;
@@ -288,7 +288,8 @@ static void check_saving(seen_kind kind)
     for (int i = 0; i < 20; i++) {
         seen_filter *saved = NULL, *copy = NULL;
         assert_int_equal(seen_save(f, 0, bytes, len, &len), SEEN_OK);
-        assert_int_equal(seen_load(&saved, bytes, len, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_load(&saved, bytes, len, NULL, NULL, NULL),
+                         SEEN_OK);
         assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
         assert_int_equal(test_count_maybe(saved, 0, old), old);
         assert_int_equal(test_count_maybe(copy, 0, old), old);
@@ -300,7 +301,7 @@ static void check_saving(seen_kind kind)
         assert_int_equal(seen_save_range(f, 0, half, bytes + half, len - half),
                          SEEN_OK);
         saved = NULL;
-        seen_status status = seen_load(&saved, bytes, len, NULL, NULL);
+        seen_status status = seen_load(&saved, bytes, len, NULL, NULL, NULL);
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
         if (saved) assert_int_equal(test_count_maybe(saved, 0, old), old);
         seen_free(saved);
@@ -325,7 +326,7 @@ static void *make_and_use(void *arg)
     pthread_barrier_wait(j->barrier);
     seen_filter *f = NULL;
     const seen_spec spec = {.items = 1000, .fpp = 0.01};
-    if (seen_new(&f, &spec) != SEEN_OK) {
+    if (seen_new(&f, &spec, NULL) != SEEN_OK) {
         j->complaints++;
         return NULL;
     }

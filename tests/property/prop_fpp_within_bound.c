@@ -21,13 +21,13 @@ static uint64_t probes(void)
 /* Fill as planned, then measure. */
 static void measure(seen_spec spec, uint64_t n, double tolerance)
 {
-    seen_plan plan;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    seen_plan plan = {.size = sizeof plan};
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     seen_filter *f = test_filter(spec);
     test_add_members(f, 0, n);
     assert_int_equal(test_count_maybe(f, 0, n), n);
 
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     uint64_t wrong = test_count_maybe(f, TEST_STRANGERS, probes());
     print_message("%-8s n %8zu  k %3u  %7.3f bits/key  planned %.4g  now %.4g "
@@ -94,14 +94,14 @@ static void small_filters_keep_their_rate(void **state)
         {{.items = 2, .fpp = 0.1, .kind = SEEN_BLOOM}, 2},
     };
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        seen_plan plan;
-        assert_int_equal(seen_plan_for(&small[i].spec, &plan), SEEN_OK);
+        seen_plan plan = {.size = sizeof plan};
+        assert_int_equal(seen_plan_for(&small[i].spec, &plan, NULL), SEEN_OK);
         uint64_t wrong = 0, total = 0;
         double expected = 0;
         for (uint64_t round = 0; round < ROUNDS; round++) {
             seen_filter *f = test_filter(small[i].spec);
             test_add_members(f, round * 1000, small[i].n);
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(f, &info);
             expected += info.fpp_now / ROUNDS;
             wrong += test_count_maybe(f, TEST_STRANGERS + total, each);
@@ -147,12 +147,12 @@ static void wide_and_keyed_hashes_keep_the_rate(void **state)
                             .fpp = 0.01,
                             .kind = kinds[i],
                             .flags = SEEN_KEYED,
-                            .key = test_secret},
+                            .secret = test_secret},
                 100000, 0.05);
         /* Planned for 1e-13, filled until it errs now and then. */
         seen_spec fine = {.items = 10000, .fpp = 1e-13, .kind = kinds[i]};
-        seen_plan plan;
-        assert_int_equal(seen_plan_for(&fine, &plan), SEEN_OK);
+        seen_plan plan = {.size = sizeof plan};
+        assert_int_equal(seen_plan_for(&fine, &plan, NULL), SEEN_OK);
         assert_int_equal(plan.hash_bits, 128);
         measure(fine, 60000, 0.1);
     }
@@ -179,7 +179,7 @@ static void filters_over_two_to_the_32_bits_work(void **state)
         seen_spec spec = {
             .items = n, .bits = bits, .hashes = 1, .kind = kinds[i]};
         seen_filter *f = NULL;
-        seen_status status = seen_new(&f, &spec);
+        seen_status status = seen_new(&f, &spec, NULL);
         if (status == SEEN_NOMEM) {
             print_message("no memory for %zu bits\n", (size_t)bits);
             skip();
@@ -187,7 +187,7 @@ static void filters_over_two_to_the_32_bits_work(void **state)
         assert_int_equal(status, SEEN_OK);
         test_add_members(f, 0, n);
         assert_int_equal(test_count_maybe(f, 0, n), n);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         assert_true(info.bits > (uint64_t)1 << 32);
         /* As many bits as balls, less the few that met. */
@@ -215,7 +215,7 @@ static void positions_that_agree_modulo_two_to_the_32_differ(void **state)
                           .hashes = 1,
                           .kind = kinds[i]};
         seen_filter *f = NULL;
-        seen_status status = seen_new(&f, &spec);
+        seen_status status = seen_new(&f, &spec, NULL);
         if (status == SEEN_NOMEM) skip();
         assert_int_equal(status, SEEN_OK);
         const uint64_t low = 0x9abcdef0;

@@ -24,7 +24,7 @@ static struct world open_world(uint64_t n)
 {
     struct world w = {.n = n};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(seen_bitmap_new(&w.bitmap[i], n, NULL), SEEN_OK);
+        assert_int_equal(seen_bitmap_new(&w.bitmap[i], n, NULL, NULL), SEEN_OK);
         w.model[i] = model_bits_new(n);
     }
     return w;
@@ -165,8 +165,8 @@ static void reload(struct world *w, struct test_rng *r, int i)
     assert_non_null(buf);
     assert_int_equal(seen_bitmap_save(w->bitmap[i], buf, len, &len), SEEN_OK);
     seen_bitmap *loaded = NULL, *view = NULL;
-    assert_int_equal(seen_bitmap_load(&loaded, buf, len, NULL), SEEN_OK);
-    assert_int_equal(seen_bitmap_view(&view, buf, len), SEEN_OK);
+    assert_int_equal(seen_bitmap_load(&loaded, buf, len, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_bitmap_view(&view, buf, len, NULL), SEEN_OK);
     assert_true(seen_bitmap_equal(loaded, view));
     seen_bitmap *original = w->bitmap[i];
     w->bitmap[i] = view;
@@ -236,7 +236,7 @@ static void one_set(struct test_rng *r, uint64_t universe, int rounds)
             model_set_add(&m, key);
         }
     }
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     assert_int_equal(info.items, model_set_count(&m));
     for (uint64_t i = 0; i < universe; i++)

@@ -31,7 +31,7 @@ static void add(seen_filter *f, uint64_t from, uint64_t n)
 static seen_filter *own(const seen_spec *spec, uint64_t from, uint64_t n)
 {
     seen_filter *f = NULL;
-    assert_int_equal(seen_new(&f, spec), SEEN_OK);
+    assert_int_equal(seen_new(&f, spec, NULL), SEEN_OK);
     add(f, from, n);
     return f;
 }
@@ -39,12 +39,12 @@ static seen_filter *own(const seen_spec *spec, uint64_t from, uint64_t n)
 /* In another system's format, or in our own. */
 static uint8_t *bytes_of(const seen_filter *f, const char *dialect, size_t *len)
 {
-    seen_status status = dialect ? seen_export(f, dialect, NULL, 0, len)
+    seen_status status = dialect ? seen_export(f, dialect, NULL, 0, len, NULL)
                                  : seen_save(f, 0, NULL, 0, len);
     assert_int_equal(status, SEEN_SHORT);
     uint8_t *at = malloc(*len);
     assert_non_null(at);
-    status = dialect ? seen_export(f, dialect, at, *len, len)
+    status = dialect ? seen_export(f, dialect, at, *len, len, NULL)
                      : seen_save(f, 0, at, *len, len);
     assert_int_equal(status, SEEN_OK);
     return at;
@@ -78,17 +78,17 @@ static void across(const seen_spec *spec)
 
     size_t len = 0;
     uint8_t *bytes = bytes_of(lent, NULL, &len);
-    assert_int_equal(seen_load(&loaded, bytes, len, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_load(&loaded, bytes, len, NULL, NULL, NULL), SEEN_OK);
     assert_true(seen_equal(loaded, lent));
     free(bytes);
 
     seen_filter *other = own(spec, 500, 100);
-    seen_status status = seen_merge(other, lent, SEEN_UNION);
+    seen_status status = seen_merge(other, lent, SEEN_UNION, NULL);
     if (status == SEEN_OK)
         for (uint64_t i = 0; i < 600; i++)
             assert_true(seen_maybe_u64(other, i));
     else /* a kind that is merged with no other, in one library or two */
-        assert_int_equal(status, seen_merge(copy, mine, SEEN_UNION));
+        assert_int_equal(status, seen_merge(copy, mine, SEEN_UNION, NULL));
     seen_free(other);
     seen_free(loaded);
     seen_free(copy);

@@ -60,7 +60,7 @@ static seen_spec random_spec(struct test_rng *r, seen_kind kind, size_t n)
                       .fpp = rates[test_below(r, 5)],
                       .kind = kind,
                       .flags = (uint32_t)test_below(r, 4),
-                      .key = test_secret};
+                      .secret = test_secret};
     if (!test_kind_can(kind, spec.flags)) spec.flags = 0;
     return spec;
 }
@@ -77,7 +77,7 @@ static void check_order(struct test_rng *r, seen_kind kind)
     shuffle(r, n);
     add_shuffled(any, r, 0, n);
     assert_true(seen_equal(expected, any));
-    seen_info a, b;
+    seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
     seen_info_of(expected, &a);
     seen_info_of(any, &b);
     assert_int_equal(a.bits_set, b.bits_set);
@@ -90,8 +90,8 @@ static void check_order(struct test_rng *r, seen_kind kind)
         size_t to = i == 2 ? n : (i + 1) * n / 3;
         add_shuffled(parts[i], r, from, to);
     }
-    assert_int_equal(seen_merge(parts[2], parts[0], SEEN_UNION), SEEN_OK);
-    assert_int_equal(seen_merge(parts[2], parts[1], SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(parts[2], parts[0], SEEN_UNION, NULL), SEEN_OK);
+    assert_int_equal(seen_merge(parts[2], parts[1], SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(parts[2], expected));
     for (int i = 0; i < 3; i++)
         seen_free(parts[i]);
@@ -125,7 +125,7 @@ static void adding_again_changes_nothing(void **state)
             assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
             add_shuffled(f, &r, 0, n);
             assert_true(seen_equal(f, before));
-            seen_info a, b;
+            seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
             seen_info_of(f, &a);
             seen_info_of(before, &b);
             assert_int_equal(a.items, b.items);
@@ -155,7 +155,7 @@ static void answers_only_ever_turn_to_maybe(void **state)
                 assert_true(now || !maybe[j]);
                 maybe[j] = now;
             }
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(f, &info);
             assert_true(info.bits_set >= set_before);
             set_before = info.bits_set;

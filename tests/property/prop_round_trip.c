@@ -37,7 +37,7 @@ static struct bytes save(const seen_bitmap *b)
 static seen_bitmap *random_bitmap(struct test_rng *r, uint64_t n)
 {
     seen_bitmap *b = NULL;
-    assert_int_equal(seen_bitmap_new(&b, n, NULL), SEEN_OK);
+    assert_int_equal(seen_bitmap_new(&b, n, NULL, NULL), SEEN_OK);
     uint64_t members = test_below(r, 3) ? test_below(r, n + 1) / 2 : 0;
     for (uint64_t i = 0; i < members && i < 5000; i++)
         seen_bitmap_set(b, test_below(r, n));
@@ -53,10 +53,13 @@ static void save_load_save_is_byte_equal(void **state)
         uint64_t n = 1 + test_below(&r, (uint64_t)2 << test_below(&r, 20));
         seen_bitmap *b = random_bitmap(&r, n), *loaded = NULL, *view = NULL;
         struct bytes first = save(b);
-        assert_int_equal(seen_bitmap_verify(first.at, first.len), SEEN_OK);
-        assert_int_equal(seen_bitmap_load(&loaded, first.at, first.len, NULL),
+        assert_int_equal(seen_bitmap_verify(first.at, first.len, NULL),
                          SEEN_OK);
-        assert_int_equal(seen_bitmap_view(&view, first.at, first.len), SEEN_OK);
+        assert_int_equal(
+            seen_bitmap_load(&loaded, first.at, first.len, NULL, NULL),
+            SEEN_OK);
+        assert_int_equal(seen_bitmap_view(&view, first.at, first.len, NULL),
+                         SEEN_OK);
         assert_true(seen_bitmap_equal(b, loaded));
         assert_true(seen_bitmap_equal(b, view));
         struct bytes second = save(loaded), third = save(view);
@@ -94,8 +97,8 @@ static void use(const seen_bitmap *b)
 static void check_damaged(const struct bytes *d, const seen_bitmap *original)
 {
     seen_bitmap *b = NULL;
-    seen_status loaded = seen_bitmap_load(&b, d->at, d->len, NULL);
-    seen_status verified = seen_bitmap_verify(d->at, d->len);
+    seen_status loaded = seen_bitmap_load(&b, d->at, d->len, NULL, NULL);
+    seen_status verified = seen_bitmap_verify(d->at, d->len, NULL);
     assert_true(loaded == verified);
     if (loaded == SEEN_OK) {
         assert_true(seen_bitmap_equal(b, original));
@@ -105,7 +108,7 @@ static void check_damaged(const struct bytes *d, const seen_bitmap *original)
         assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_NEWER ||
                     loaded == SEEN_UNSUPPORTED);
     }
-    if (seen_bitmap_view(&b, d->at, d->len) == SEEN_OK) {
+    if (seen_bitmap_view(&b, d->at, d->len, NULL) == SEEN_OK) {
         use(b);
         assert_true(loaded == SEEN_OK || loaded == SEEN_CORRUPT);
         seen_bitmap_free(b);
@@ -123,7 +126,8 @@ static void every_flipped_bit_is_found(void **state)
         for (size_t bit = 0; bit < 8 * good.len; bit++) {
             good.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
             assert_int_not_equal(
-                seen_bitmap_load(&none, good.at, good.len, NULL), SEEN_OK);
+                seen_bitmap_load(&none, good.at, good.len, NULL, NULL),
+                SEEN_OK);
             check_damaged(&good, b);
             good.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
@@ -147,10 +151,11 @@ static void every_truncation_and_extension_is_refused(void **state)
             uint8_t *cut = calloc(1, len ? len : 1);
             assert_non_null(cut);
             memcpy(cut, good.at, len < good.len ? len : good.len);
-            assert_int_equal(seen_bitmap_load(&none, cut, len, NULL),
+            assert_int_equal(seen_bitmap_load(&none, cut, len, NULL, NULL),
                              SEEN_CORRUPT);
-            assert_int_equal(seen_bitmap_verify(cut, len), SEEN_CORRUPT);
-            assert_int_equal(seen_bitmap_view(&none, cut, len), SEEN_CORRUPT);
+            assert_int_equal(seen_bitmap_verify(cut, len, NULL), SEEN_CORRUPT);
+            assert_int_equal(seen_bitmap_view(&none, cut, len, NULL),
+                             SEEN_CORRUPT);
             free(cut);
         }
         assert_null(none);
@@ -168,14 +173,15 @@ static void a_later_version_is_told_apart_from_damage(void **state)
     for (int version = 2; version < 65536; version += 97) {
         good.at[8] = (uint8_t)version;
         good.at[9] = (uint8_t)(version >> 8);
-        assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL),
+        assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL, NULL),
                          SEEN_NEWER);
-        assert_int_equal(seen_bitmap_view(&none, good.at, good.len),
+        assert_int_equal(seen_bitmap_view(&none, good.at, good.len, NULL),
                          SEEN_NEWER);
-        assert_int_equal(seen_bitmap_verify(good.at, good.len), SEEN_NEWER);
+        assert_int_equal(seen_bitmap_verify(good.at, good.len, NULL),
+                         SEEN_NEWER);
     }
     good.at[8] = good.at[9] = 0; /* there never was a version 0 */
-    assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL),
+    assert_int_equal(seen_bitmap_load(&none, good.at, good.len, NULL, NULL),
                      SEEN_CORRUPT);
     assert_null(none);
     free(good.at);
@@ -212,9 +218,10 @@ static void noise_is_no_bitmap(void **state)
         struct bytes d = room((size_t)test_below(&r, 400));
         for (size_t j = 0; j < d.len; j++)
             d.at[j] = (uint8_t)test_next(&r);
-        assert_int_equal(seen_bitmap_load(&none, d.at, d.len, NULL),
+        assert_int_equal(seen_bitmap_load(&none, d.at, d.len, NULL, NULL),
                          SEEN_CORRUPT);
-        assert_int_equal(seen_bitmap_view(&none, d.at, d.len), SEEN_CORRUPT);
+        assert_int_equal(seen_bitmap_view(&none, d.at, d.len, NULL),
+                         SEEN_CORRUPT);
         free(d.at);
     }
     assert_null(none);
@@ -229,10 +236,10 @@ static seen_spec random_spec(struct test_rng *r, seen_kind kind,
     uint64_t items = 1 + test_below(r, (uint64_t)2 << test_below(r, 11));
     seen_spec plain = test_spec_for(kind, items), spec = plain;
     if (spec.fpp > 0) spec.fpp = pow(10, -0.3 - 8 * test_unit(r));
-    if (test_below(r, 2)) spec.key = key;
+    if (test_below(r, 2)) spec.seed = test_next(r);
     if (test_below(r, 3) == 0) spec.flags |= SEEN_KEYED;
-    if (spec.flags & SEEN_KEYED) spec.key = key;
-    return seen_plan_problem(&spec) ? plain : spec;
+    if (spec.flags & SEEN_KEYED) spec.secret = key;
+    return test_wrong_spec(&spec) ? plain : spec;
 }
 
 /* Some keys of its plan; a few are removed by kinds that can. */
@@ -246,8 +253,8 @@ static seen_filter *random_filter(struct test_rng *r)
     for (size_t i = 0; i < 16; i++)
         key[i] = (uint8_t)test_next(r);
     seen_spec spec = random_spec(r, kind, key);
-    seen_plan plan;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    seen_plan plan = {.size = sizeof plan};
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     uint64_t most = plan.items / (spec.items ? 1 : 4);
     size_t n = (size_t)test_below(r, most + 1);
     bool grows = kind == SEEN_SET || kind == SEEN_SCALABLE;
@@ -291,10 +298,11 @@ static void filters_are_saved_as_they_were_loaded(void **state)
     for (uint64_t i = 0; i < 3000 * test_scale(); i++) {
         seen_filter *f = random_filter(&r), *loaded = NULL, *view = NULL;
         struct bytes saved = save_filter(f);
-        assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
-        assert_int_equal(seen_load(&loaded, saved.at, saved.len, NULL, NULL),
+        assert_int_equal(seen_verify(saved.at, saved.len, NULL), SEEN_OK);
+        assert_int_equal(
+            seen_load(&loaded, saved.at, saved.len, NULL, NULL, NULL), SEEN_OK);
+        assert_int_equal(seen_view(&view, saved.at, saved.len, NULL, NULL),
                          SEEN_OK);
-        assert_int_equal(seen_view(&view, saved.at, saved.len, NULL), SEEN_OK);
         assert_is_saved_as(loaded, f, saved);
         assert_is_saved_as(view, f, saved);
         free(saved.at);
@@ -306,8 +314,8 @@ static void filters_are_saved_as_they_were_loaded(void **state)
 static void check_damaged_filter(struct bytes d, const seen_filter *original)
 {
     seen_filter *f = NULL;
-    seen_status loaded = seen_load(&f, d.at, d.len, NULL, NULL);
-    assert_int_equal(seen_verify(d.at, d.len), loaded);
+    seen_status loaded = seen_load(&f, d.at, d.len, NULL, NULL, NULL);
+    assert_int_equal(seen_verify(d.at, d.len, NULL), loaded);
     if (loaded == SEEN_OK) {
         assert_true(seen_equal(f, original));
         seen_free(f);
@@ -315,8 +323,8 @@ static void check_damaged_filter(struct bytes d, const seen_filter *original)
         assert_null(f);
         assert_true(loaded == SEEN_CORRUPT || loaded == SEEN_NEWER);
     }
-    if (seen_view(&f, d.at, d.len, NULL) != SEEN_OK) return;
-    seen_info info;
+    if (seen_view(&f, d.at, d.len, NULL, NULL) != SEEN_OK) return;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     for (uint64_t i = 0; i < 20; i++) {
         seen_hash h = {test_mix(i), test_mix(i + 100)};
@@ -359,10 +367,11 @@ static void noise_is_no_filter(void **state)
         struct bytes d = room((size_t)test_below(&r, 1500));
         for (size_t j = 0; j < d.len; j++)
             d.at[j] = (uint8_t)test_next(&r);
-        assert_int_equal(seen_load(&none, d.at, d.len, NULL, NULL),
+        assert_int_equal(seen_load(&none, d.at, d.len, NULL, NULL, NULL),
                          SEEN_CORRUPT);
-        assert_int_equal(seen_view(&none, d.at, d.len, NULL), SEEN_CORRUPT);
-        assert_int_equal(seen_verify(d.at, d.len), SEEN_CORRUPT);
+        assert_int_equal(seen_view(&none, d.at, d.len, NULL, NULL),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_verify(d.at, d.len, NULL), SEEN_CORRUPT);
         free(d.at);
     }
     assert_null(none);

@@ -188,7 +188,7 @@ def chunks_of_redisbloom(module):
         v.bytes = bytes(bad)
         pairs = redisbloom_chunks(v, 1 << 24)
         r("BF.LOADCHUNK", "k", "1", pairs[0][1])
-        refused(r, "BF.LOADCHUNK", "k", str(pairs[1][0]), pairs[1][1], says="hashes are not those")
+        refused(r, "BF.LOADCHUNK", "k", str(pairs[1][0]), pairs[1][1], says="do not belong together")
         refused(r, "BF.EXISTS", "k", v.keys[0], says="not complete")
         same(r("DEL", "k"), 1)
 
@@ -215,7 +215,7 @@ def refusals(module):
         refused(r, "BF.IMPORT", "k", "AS", "gozero", z, says="DIALECT")
         refused(r, "BF.IMPORT", "k", "DIALECT", "nosuch", z, says="no such dialect")
         refused(r, "BF.IMPORT", "k", "DIALECT", "x" * 100, z, says="no such dialect")
-        refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, says="bits is needed")
+        refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, says="bits: expected")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gobloom", z, says="CAPACITY")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", says="lacks its value")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", "0", says="above 0")

@@ -381,8 +381,8 @@ def errors(module):
             refused(r, "SEEN." + command[0], "u", *command[1:], "ITEMS", says="behind ITEMS")
         same(r("SEEN.CHECK", "u", "a"), [1])
         # Policies: the reason.
-        for bad, why in (("generations=65", "generations is at most 64"),
-                         ("fpp=0.9", "fpp is from"), ("items=2000000", "items of a generation"),
+        for bad, why in (("generations=65", "generations 65: expected 1 to 64"),
+                         ("fpp=0.9", "fpp 0.9: expected 1e-9 to 0.5"), ("items=2000000", "items 2000000: expected 1 to 2^20"),
                          ("items=1,ttl=1000", "items=1000,generations=5"),
                          ("items=1\0", "items=1000"), ("items=" + "9" * 200, "127 letters")):
             refused(r, "SEEN.MARK", "u", "POLICY", bad, "a", says=why)

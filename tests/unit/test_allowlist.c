@@ -227,7 +227,8 @@ static void long_keys_have_a_limit(void **state)
     assert_false(seen_allowlist_has(list, key, SEEN_LISTED_KEY_MAX));
     assert_true(seen_allowlist_has(list, key, SEEN_LISTED_KEY_MAX - 1));
     struct bytes b = save(list);
-    assert_int_equal(seen_allowlist_load(&loaded, b.at, b.len, NULL), SEEN_OK);
+    assert_int_equal(seen_allowlist_load(&loaded, b.at, b.len, NULL, NULL),
+                     SEEN_OK);
     assert_true(seen_allowlist_equal(list, loaded));
     seen_allowlist_free(loaded);
     seen_allowlist_free(list);
@@ -239,7 +240,7 @@ static void long_keys_have_a_limit(void **state)
     assert_non_null(far);
     seen_put_le32(far, 1);
     seen_put_le32(far + 4, (uint32_t)SEEN_LISTED_KEY_MAX + 1);
-    assert_int_equal(seen_allowlist_load(&loaded, far, len, NULL),
+    assert_int_equal(seen_allowlist_load(&loaded, far, len, NULL, NULL),
                      SEEN_CORRUPT);
     free(far);
     free(key);
@@ -258,10 +259,11 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(seen_allowlist_copy(&other, list, &half), SEEN_INVALID);
     assert_int_equal(seen_allowlist_save(list, NULL, 9, &len), SEEN_INVALID);
     assert_int_equal(seen_allowlist_save(list, &len, 4, NULL), SEEN_INVALID);
-    assert_int_equal(seen_allowlist_load(NULL, "\0\0\0", 4, NULL),
+    assert_int_equal(seen_allowlist_load(NULL, "\0\0\0", 4, NULL, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_allowlist_load(&other, NULL, 4, NULL), SEEN_INVALID);
-    assert_int_equal(seen_allowlist_load(&other, "\0\0\0", 4, &half),
+    assert_int_equal(seen_allowlist_load(&other, NULL, 4, NULL, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_allowlist_load(&other, "\0\0\0", 4, &half, NULL),
                      SEEN_INVALID);
     assert_null(other);
     seen_allowlist_free(list);
@@ -344,8 +346,8 @@ static void equal_lists_give_equal_bytes(void **state)
         assert_int_equal(second.len, first.len);
         assert_memory_equal(second.at, first.at, first.len);
 
-        assert_int_equal(seen_allowlist_load(&b, first.at, first.len, NULL),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_allowlist_load(&b, first.at, first.len, NULL, NULL), SEEN_OK);
         assert_true(seen_allowlist_equal(a, b));
         struct bytes third = save(b);
         assert_int_equal(third.len, first.len);
@@ -385,7 +387,7 @@ static seen_status try_bytes(const uint8_t *at, size_t len)
     struct test_alloc a;
     test_alloc_init(&a);
     seen_allowlist *list = NULL;
-    seen_status status = seen_allowlist_load(&list, cut, len, &a.as);
+    seen_status status = seen_allowlist_load(&list, cut, len, &a.as, NULL);
     assert_true(a.peak <= 1024 + 48 * len);
     if (status == SEEN_OK) {
         seen_allowlist_each(list, use, list);
@@ -505,10 +507,10 @@ static void a_failed_allocation_changes_nothing(void **state)
             assert_int_equal(seen_allowlist_save(list, buf, sizeof buf, &len),
                              SEEN_OK);
         }
-        if (seen_allowlist_load(&loaded, buf, len, &a.as) != SEEN_OK) {
+        if (seen_allowlist_load(&loaded, buf, len, &a.as, NULL) != SEEN_OK) {
             assert_null(loaded);
-            assert_int_equal(seen_allowlist_load(&loaded, buf, len, &a.as),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_allowlist_load(&loaded, buf, len, &a.as, NULL), SEEN_OK);
         }
         assert_true(seen_allowlist_equal(list, copy));
         assert_true(seen_allowlist_equal(list, loaded));
@@ -575,16 +577,16 @@ static seen_spec spec_of(seen_kind kind, uint32_t flags)
                        .fpp = 1e-6,
                        .last = test_last(kind, 4 * N),
                        .flags = flags,
-                       .key = test_secret};
+                       .secret = test_secret};
 }
 
 /* With room for the other half, where a kind can take it. */
 static seen_filter *half_full(const seen_spec *spec)
 {
     seen_filter *f = NULL;
-    seen_status status = seen_new(&f, spec);
+    seen_status status = seen_new(&f, spec, NULL);
     if (status == SEEN_UNSUPPORTED)
-        status = seen_build(&f, spec, seen_keys_of(batch.keys, N / 2));
+        status = seen_build(&f, spec, seen_keys_of(batch.keys, N / 2), NULL);
     else if (status == SEEN_OK)
         status = seen_add_many(f, seen_keys_of(batch.keys, N / 2), NULL);
     assert_int_equal(status, SEEN_OK);
@@ -602,9 +604,9 @@ static void on_every_kind(check *one)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++) {
             seen_spec spec = spec_of(kind, flags);
-            seen_plan plan;
+            seen_plan plan = {.size = sizeof plan};
             if (flags && kind == SEEN_BITMAP) continue;
-            if (seen_plan_for(&spec, &plan) != SEEN_OK) continue;
+            if (seen_plan_for(&spec, &plan, NULL) != SEEN_OK) continue;
             seen_filter *f = half_full(&spec);
             one(f, &spec);
             seen_free(f);
@@ -781,7 +783,7 @@ static void check_whole(const seen_filter *original, const seen_spec *spec)
 {
     seen_allowlist *list = sevenths();
     seen_filter *f = copy_of(original), *g = copy_of(original);
-    seen_info bare, with;
+    seen_info bare = {.size = sizeof bare}, with = {.size = sizeof with};
     seen_info_of(f, &bare);
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
     seen_info_of(f, &with);
@@ -816,9 +818,9 @@ static void check_whole(const seen_filter *original, const seen_spec *spec)
     /* Merging keeps that of the filter merged into, clearing keeps it. */
     if (!seen_kind_built(spec->kind) && !test_kind_forgets(spec->kind)) {
         seen_filter *into = copy_of(g);
-        assert_int_equal(seen_merge(into, f, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(into, f, SEEN_UNION, NULL), SEEN_OK);
         assert_answers(into, added_and_not_listed);
-        assert_int_equal(seen_merge(f, g, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(f, g, SEEN_UNION, NULL), SEEN_OK);
         assert_null(seen_allowed(f, NULL));
         assert_int_equal(seen_allow(into, list, SEEN_LISTED_ALWAYS), SEEN_OK);
         seen_clear(into);
@@ -868,7 +870,7 @@ static void a_saturated_filter_still_obeys(void **state)
         seen_filter *f = test_filter((seen_spec){
             .kind = kinds[i], .bits = 1024, .hashes = 4, .items = 100});
         test_add_members(f, 0, 20000);
-        seen_info info;
+        seen_info info = {.size = sizeof info};
         seen_info_of(f, &info);
         assert_int_equal(info.bits_set, info.bits);
         assert_answers(f, always);
@@ -1018,8 +1020,9 @@ static void a_list_is_saved_with_its_filter(void **state)
         size_t len, len_again;
         assert_int_equal(seen_save(f, 0, bytes, sizeof bytes, &len), SEEN_OK);
         seen_filter *loaded = NULL, *view = NULL;
-        assert_int_equal(seen_load(&loaded, bytes, len, NULL, NULL), SEEN_OK);
-        assert_int_equal(seen_view(&view, bytes, len, NULL), SEEN_OK);
+        assert_int_equal(seen_load(&loaded, bytes, len, NULL, NULL, NULL),
+                         SEEN_OK);
+        assert_int_equal(seen_view(&view, bytes, len, NULL, NULL), SEEN_OK);
         assert_true(seen_equal(f, loaded) && seen_equal(f, view));
         assert_int_equal(seen_maybe_str(loaded, "alice"), !never);
         assert_int_equal(seen_maybe_str(view, "alice"), !never);
@@ -1032,7 +1035,7 @@ static void a_list_is_saved_with_its_filter(void **state)
         for (size_t at = 256; at < seen_get_le64(bytes + 88); at++) {
             seen_filter *none = NULL;
             bytes[at] ^= 4;
-            assert_int_equal(seen_load(&none, bytes, len, NULL, NULL),
+            assert_int_equal(seen_load(&none, bytes, len, NULL, NULL, NULL),
                              SEEN_CORRUPT);
             assert_null(none);
             bytes[at] ^= 4;

@@ -12,7 +12,7 @@
 static seen_bitmap *bitmap(uint64_t bits)
 {
     seen_bitmap *b = NULL;
-    assert_int_equal(seen_bitmap_new(&b, bits, NULL), SEEN_OK);
+    assert_int_equal(seen_bitmap_new(&b, bits, NULL, NULL), SEEN_OK);
     assert_int_equal(seen_bitmap_bits(b), bits);
     return b;
 }
@@ -81,12 +81,12 @@ static void impossible_bounds_are_refused(void **state)
     (void)state;
     seen_bitmap *b = (seen_bitmap *)state;
     const seen_allocator half = {0};
-    assert_int_equal(seen_bitmap_new(&b, 0, NULL), SEEN_INVALID);
-    assert_int_equal(seen_bitmap_new(&b, SEEN_BITMAP_MAX + 1, NULL),
+    assert_int_equal(seen_bitmap_new(&b, 0, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_bitmap_new(&b, SEEN_BITMAP_MAX + 1, NULL, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_bitmap_new(&b, UINT64_MAX, NULL), SEEN_INVALID);
-    assert_int_equal(seen_bitmap_new(&b, 10, &half), SEEN_INVALID);
-    assert_int_equal(seen_bitmap_new(NULL, 10, NULL), SEEN_INVALID);
+    assert_int_equal(seen_bitmap_new(&b, UINT64_MAX, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_bitmap_new(&b, 10, &half, NULL), SEEN_INVALID);
+    assert_int_equal(seen_bitmap_new(NULL, 10, NULL, NULL), SEEN_INVALID);
     assert_ptr_equal(b, state);
     seen_bitmap_free(NULL);
 }
@@ -97,7 +97,7 @@ static void the_last_bit_of_a_sparse_giant_is_exact(void **state)
     (void)state;
     const uint64_t n = (uint64_t)1 << 36;
     seen_bitmap *b = NULL;
-    seen_status status = seen_bitmap_new(&b, n, NULL);
+    seen_status status = seen_bitmap_new(&b, n, NULL, NULL);
     if (status == SEEN_NOMEM) skip();
     assert_int_equal(status, SEEN_OK);
     assert_int_equal(seen_bitmap_set(b, n - 1), SEEN_OK);
@@ -305,8 +305,8 @@ static void saved_bytes_are_the_golden_ones(void **state)
     uint8_t *buf = saved(b, &len);
     assert_int_equal(len, GOLDEN_LEN);
     assert_memory_equal(buf, golden, GOLDEN_LEN);
-    assert_int_equal(seen_bitmap_verify(golden, GOLDEN_LEN), SEEN_OK);
-    assert_int_equal(seen_bitmap_load(&loaded, golden, GOLDEN_LEN, NULL),
+    assert_int_equal(seen_bitmap_verify(golden, GOLDEN_LEN, NULL), SEEN_OK);
+    assert_int_equal(seen_bitmap_load(&loaded, golden, GOLDEN_LEN, NULL, NULL),
                      SEEN_OK);
     assert_true(seen_bitmap_equal(b, loaded));
     free(buf);
@@ -343,7 +343,7 @@ static void a_view_answers_and_refuses_to_change(void **state)
     make_golden(golden);
     memcpy(buf, golden, GOLDEN_LEN);
     seen_bitmap *v = NULL, *b = golden_bitmap();
-    assert_int_equal(seen_bitmap_view(&v, buf, GOLDEN_LEN), SEEN_OK);
+    assert_int_equal(seen_bitmap_view(&v, buf, GOLDEN_LEN, NULL), SEEN_OK);
     assert_true(seen_bitmap_equal(v, b));
     assert_int_equal(seen_bitmap_bits(v), 70);
     assert_int_equal(seen_bitmap_count(v), 5);
@@ -380,23 +380,25 @@ static void a_view_wants_alignment_and_a_buffer(void **state)
     seen_bitmap *v = (seen_bitmap *)buf;
     for (size_t at = 1; at < 8; at++) {
         make_golden(buf + at);
-        assert_int_equal(seen_bitmap_view(&v, buf + at, GOLDEN_LEN),
+        assert_int_equal(seen_bitmap_view(&v, buf + at, GOLDEN_LEN, NULL),
                          SEEN_INVALID);
         /* Loading copies, so it does not care. */
         seen_bitmap *b = NULL;
-        assert_int_equal(seen_bitmap_load(&b, buf + at, GOLDEN_LEN, NULL),
+        assert_int_equal(seen_bitmap_load(&b, buf + at, GOLDEN_LEN, NULL, NULL),
                          SEEN_OK);
         assert_int_equal(seen_bitmap_count(b), 5);
         seen_bitmap_free(b);
     }
     make_golden(buf);
-    assert_int_equal(seen_bitmap_view(&v, NULL, GOLDEN_LEN), SEEN_INVALID);
-    assert_int_equal(seen_bitmap_view(NULL, buf, GOLDEN_LEN), SEEN_INVALID);
-    assert_int_equal(seen_bitmap_load(&v, NULL, GOLDEN_LEN, NULL),
+    assert_int_equal(seen_bitmap_view(&v, NULL, GOLDEN_LEN, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_bitmap_load(NULL, buf, GOLDEN_LEN, NULL),
+    assert_int_equal(seen_bitmap_view(NULL, buf, GOLDEN_LEN, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_bitmap_verify(NULL, GOLDEN_LEN), SEEN_INVALID);
+    assert_int_equal(seen_bitmap_load(&v, NULL, GOLDEN_LEN, NULL, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_bitmap_load(NULL, buf, GOLDEN_LEN, NULL, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_bitmap_verify(NULL, GOLDEN_LEN, NULL), SEEN_INVALID);
     assert_ptr_equal(v, buf);
 }
 
@@ -434,10 +436,10 @@ static void lying_headers_are_refused_behind_a_good_checksum(void **state)
             if (buf[at] == value) continue;
             set_field(buf, at, (uint8_t)value);
             seen_status expected = expected_of(at, value);
-            if (seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL) != expected ||
+            if (seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL, NULL) != expected ||
                 (!unseen_by_a_view(at) &&
-                 seen_bitmap_view(&b, buf, GOLDEN_LEN) != expected) ||
-                seen_bitmap_verify(buf, GOLDEN_LEN) != expected)
+                 seen_bitmap_view(&b, buf, GOLDEN_LEN, NULL) != expected) ||
+                seen_bitmap_verify(buf, GOLDEN_LEN, NULL) != expected)
                 fail_msg("byte %zu = %d", at, value);
         }
     assert_ptr_equal(b, buf);
@@ -459,15 +461,16 @@ static void bits_past_the_end_are_refused(void **state)
         make_golden(buf);
         buf[AT + bit / 8] |= (uint8_t)(1u << bit % 8);
         make_sums_right(buf);
-        assert_int_equal(seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL),
+        assert_int_equal(seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL, NULL),
                          SEEN_CORRUPT);
         buf[ITEMS_AT]++;
         make_sums_right(buf);
-        assert_int_equal(seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL),
+        assert_int_equal(seen_bitmap_load(&b, buf, GOLDEN_LEN, NULL, NULL),
                          SEEN_CORRUPT);
         /* A view counts nothing; in a word it would use, it sees them. */
         if (bit >= 128) continue;
-        assert_int_equal(seen_bitmap_view(&b, buf, GOLDEN_LEN), SEEN_CORRUPT);
+        assert_int_equal(seen_bitmap_view(&b, buf, GOLDEN_LEN, NULL),
+                         SEEN_CORRUPT);
     }
     assert_null(b);
 }
@@ -486,18 +489,19 @@ static void large_bitmaps_have_one_checksum_for_each_block(void **state)
         seen_bitmap_set(b, bounds[i] - 1);
         size_t len;
         uint8_t *buf = saved(b, &len);
-        assert_int_equal(seen_bitmap_verify(buf, len), SEEN_OK);
-        assert_int_equal(seen_bitmap_load(&again, buf, len, NULL), SEEN_OK);
+        assert_int_equal(seen_bitmap_verify(buf, len, NULL), SEEN_OK);
+        assert_int_equal(seen_bitmap_load(&again, buf, len, NULL, NULL),
+                         SEEN_OK);
         assert_true(seen_bitmap_equal(b, again));
         seen_bitmap_free(again);
         /* One bit anywhere in the payload spoils the load, not the view. */
         uint64_t at = test_below(&r, bounds[i] / 8);
         uint64_t payload = seen_get_le64(buf + 88);
         buf[payload + at] ^= 0x10;
-        assert_int_equal(seen_bitmap_verify(buf, len), SEEN_CORRUPT);
-        assert_int_equal(seen_bitmap_load(&again, buf, len, NULL),
+        assert_int_equal(seen_bitmap_verify(buf, len, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_bitmap_load(&again, buf, len, NULL, NULL),
                          SEEN_CORRUPT);
-        assert_int_equal(seen_bitmap_view(&again, buf, len), SEEN_OK);
+        assert_int_equal(seen_bitmap_view(&again, buf, len, NULL), SEEN_OK);
         seen_bitmap_free(again);
         free(buf);
         seen_bitmap_free(b);
@@ -510,12 +514,12 @@ static void memory_comes_from_the_given_allocator(void **state)
     struct test_alloc a;
     test_alloc_init(&a);
     seen_bitmap *b = NULL, *again = NULL;
-    assert_int_equal(seen_bitmap_new(&b, 1000, &a.as), SEEN_OK);
+    assert_int_equal(seen_bitmap_new(&b, 1000, &a.as, NULL), SEEN_OK);
     assert_int_equal(seen_bitmap_count(b), 0);
     seen_bitmap_set(b, 999);
     size_t len;
     uint8_t *buf = saved(b, &len);
-    assert_int_equal(seen_bitmap_load(&again, buf, len, &a.as), SEEN_OK);
+    assert_int_equal(seen_bitmap_load(&again, buf, len, &a.as, NULL), SEEN_OK);
     assert_true(seen_bitmap_equal(b, again));
     assert_true(a.blocks > 0);
     seen_bitmap_free(b);

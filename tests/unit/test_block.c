@@ -159,8 +159,8 @@ static void leveldb_blocks_are_read_as_the_dialect_does(void **state)
             block[i] = (uint8_t)(test_next(&r) | test_next(&r));
         if (len) block[len - 1] = (uint8_t)test_below(&r, 40);
         seen_filter *f = NULL;
-        assert_int_equal(seen_import_view(&f, "leveldb", NULL, block, len),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_import_view(&f, "leveldb", NULL, block, len, NULL), SEEN_OK);
         for (size_t i = 0; i < b.n; i++)
             assert_int_equal(maybe(SEEN_BLOCK_LEVELDB, block, len, b.keys[i]),
                              seen_maybe(f, b.keys[i].data, b.keys[i].len));

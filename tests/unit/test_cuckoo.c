@@ -13,7 +13,7 @@ static seen_filter *new_cuckoo(uint64_t n, double fpp)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -112,7 +112,8 @@ static void building_from_repeated_keys_keeps_one_of_each(void **state)
         keys[i] = (seen_key){i < 300 ? "again" : "and again", i < 300 ? 5 : 9};
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_CUCKOO, .fpp = 0.001};
-    assert_int_equal(seen_build(&f, &spec, seen_keys_of(keys, 600)), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(keys, 600), NULL),
+                     SEEN_OK);
     assert_int_equal(seen_count(f, "again", 5), 1);
     assert_int_equal(seen_count(f, "and again", 9), 1);
     seen_free(f);
@@ -164,15 +165,15 @@ static void the_rate_is_what_the_load_predicts(void **state)
 static void thirteen_bits_make_a_thousandth(void **state)
 {
     (void)state;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_CUCKOO, .items = 1000000, .fpp = 0.001};
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_int_equal(plan.width, 13);
     assert_true((double)plan.bits / 1e6 <= 13.9);
     /* And back from the bits. */
     spec = (seen_spec){.kind = SEEN_CUCKOO, .bits = plan.bits, .fpp = 0.001};
-    seen_plan back;
-    assert_int_equal(seen_plan_for(&spec, &back), SEEN_OK);
+    seen_plan back = {.size = sizeof back};
+    assert_int_equal(seen_plan_for(&spec, &back, NULL), SEEN_OK);
     assert_between((double)back.items, 0.99e6, 1.01e6);
 }
 
@@ -185,16 +186,17 @@ static void unions_add_up_or_change_nothing(void **state)
     test_add_members(b, 500, 1000); /* 500 of them are in both */
     test_add_members(all, 0, 1000);
     test_add_members(all, 500, 1000);
-    assert_int_equal(seen_merge(a, b, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(a, b, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(a, all));
     assert_int_equal(info_of(a).items, 2000);
 
     assert_int_equal(seen_copy(&before, a, NULL), SEEN_OK);
-    assert_int_equal(seen_merge(a, all, SEEN_UNION), SEEN_FULL);
+    assert_int_equal(seen_merge(a, all, SEEN_UNION, NULL), SEEN_FULL);
     assert_true(seen_equal(a, before));
-    assert_int_equal(seen_merge(a, a, SEEN_UNION), SEEN_FULL);
+    assert_int_equal(seen_merge(a, a, SEEN_UNION, NULL), SEEN_FULL);
     assert_true(seen_equal(a, before));
-    assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION, NULL),
+                     SEEN_UNSUPPORTED);
     seen_free(a);
     seen_free(b);
     seen_free(all);

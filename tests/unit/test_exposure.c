@@ -193,7 +193,8 @@ static const uint8_t secret[16] = {7, 7, 7};
 static void open_user(struct user *u, seen_policy policy)
 {
     *u = (struct user){.policy = policy};
-    assert_int_equal(seen_exposure_new(&u->x, &policy, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&u->x, &policy, secret, NULL, NULL),
+                     SEEN_OK);
     u->policy = u->x->policy;
 }
 
@@ -227,7 +228,7 @@ static uint64_t hash_of(uint64_t *id)
 
 static void assert_same(struct user *u, uint64_t now)
 {
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_validate(record_of(u)), SEEN_OK);
     assert_int_equal(seen_exposure_info_of(u->x, record_of(u), now, &info),
                      SEEN_OK);
@@ -421,7 +422,7 @@ static void change_policy(struct user *u, struct test_rng *r)
                      .fpp = test_below(r, 2) ? 0.01 : 0.2,
                      .ttl_ms = 1 + test_below(r, 100000)};
     seen_exposure_free(u->x);
-    assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&u->x, &p, secret, NULL, NULL), SEEN_OK);
     u->policy = u->x->policy;
 }
 
@@ -571,7 +572,7 @@ static void rates_are_what_the_record_predicts(void **state)
         static struct user u;
         open_user(&u, (seen_policy){0});
         fill_user(&u, 0, items, 1000);
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         seen_exposure_info_of(u.x, record_of(&u), 10000, &info);
         assert_int_equal(info.generations, items / 1000);
         assert_true(info.fpp_now <= 0.001);
@@ -738,7 +739,7 @@ static void generations_of_one_time_meet_again(void **state)
                      SEEN_OK);
     keep(&u, result);
     keep(&u, merged(&u, &u, &u));
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_exposure_info_of(u.x, record_of(&u), 5, &info),
                      SEEN_OK);
     assert_int_equal(info.items, 100);
@@ -764,7 +765,7 @@ static void another_secret_is_noticed(void **state)
     seen_record result;
     bool answer;
     seen_key key = {"a", 1};
-    assert_int_equal(seen_exposure_new(&x, NULL, other, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, other, NULL, NULL), SEEN_OK);
     assert_int_equal(seen_exposure_maybe_many(x, record_of(&u), 0,
                                               seen_keys_of(&key, 1), &answer),
                      SEEN_MISMATCH);
@@ -787,14 +788,19 @@ static void policies_are_checked(void **state)
                                       {.reserved = {1}},
                                       {.items = 1 << 20, .fpp = 1e-7}};
     seen_exposure *x = NULL;
+    seen_error e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_non_null(seen_policy_problem(&bad[i]));
-        assert_int_equal(seen_exposure_new(&x, &bad[i], secret, NULL),
+        assert_int_equal(seen_policy_check(&bad[i], &e), SEEN_INVALID);
+        assert_int_equal(strncmp(e.field, "policy", 6), 0);
+        assert_int_equal(strncmp(e.text, e.field, strlen(e.field)), 0);
+        assert_int_equal(seen_exposure_new(&x, &bad[i], secret, NULL, NULL),
                          SEEN_INVALID);
     }
-    assert_null(seen_policy_problem(NULL));
-    assert_null(seen_policy_problem(&(seen_policy){0}));
-    assert_int_equal(seen_exposure_new(&x, NULL, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_policy_check(NULL, &e), SEEN_OK);
+    assert_string_equal(e.text, "");
+    assert_int_equal(seen_policy_check(&(seen_policy){0}, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, NULL, NULL, NULL),
+                     SEEN_INVALID);
     assert_null(x);
 }
 
@@ -812,7 +818,7 @@ static void hostile_records_do_no_harm(void **state)
             u.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
             struct test_batch b = test_batch_new(0, 40);
             seen_record result = {0};
-            seen_exposure_info info;
+            seen_exposure_info info = {.size = sizeof info};
             size_t n;
             seen_status valid = seen_exposure_validate(record_of(&u));
             seen_exposure_maybe_many(u.x, record_of(&u), 5,
@@ -884,8 +890,8 @@ static void items_that_end_alike_are_as_quick(void **state)
     (void)state;
     const seen_policy p = {.items = ALIKE, .fpp = 1e-6};
     seen_exposure *x, *y;
-    assert_int_equal(seen_exposure_new(&x, &p, secret, NULL), SEEN_OK);
-    assert_int_equal(seen_exposure_new(&y, &p, secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, &p, secret, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&y, &p, secret, NULL, NULL), SEEN_OK);
     uint64_t *h = make_alike(x), *prints = malloc(ALIKE * sizeof *prints);
     bool *seen = malloc(ALIKE);
     assert_true(prints && seen);
@@ -926,7 +932,7 @@ static void without_memory_nothing_changes(void **state)
         seen_exposure *x = NULL;
         seen_record result = {0};
         size_t taken = 0;
-        seen_status status = seen_exposure_new(&x, NULL, secret, &a.as);
+        seen_status status = seen_exposure_new(&x, NULL, secret, &a.as, NULL);
         const void *first = b.keys[0].data;
         if (status == SEEN_OK)
             status = test_exposure_take(x, (seen_record){0}, 5, b.keys, 100, 10,

@@ -25,7 +25,7 @@
 static const seen_spec specs[] = {
     {.kind = SEEN_BLOCKED, .items = 3000, .fpp = 0.01},
     {.kind = SEEN_CUCKOO, .items = 3000, .fpp = 0.01},
-    {.kind = SEEN_SET, .flags = SEEN_KEYED, .key = test_secret},
+    {.kind = SEEN_SET, .flags = SEEN_KEYED, .secret = test_secret},
 };
 
 #define SPECS (sizeof specs / sizeof *specs)
@@ -177,7 +177,7 @@ static void saving_through_a_link_keeps_it(void **state)
 {
     (void)state;
     seen_filter *f;
-    assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
+    assert_int_equal(seen_new(&f, &specs[1], NULL), SEEN_OK);
     assert_int_equal(symlink("real", in("link")), 0);
     assert_int_equal(seen_file_save(in("link"), f, 0, NULL, NULL), SEEN_OK);
     assert_int_equal(seen_file_save(in("link"), f, 0, NULL, NULL), SEEN_OK);
@@ -309,7 +309,7 @@ static void what_a_dead_program_left_is_not_written_to(void **state)
 {
     (void)state;
     seen_filter *f;
-    assert_int_equal(seen_new(&f, &specs[2]), SEEN_OK);
+    assert_int_equal(seen_new(&f, &specs[2], NULL), SEEN_OK);
     for (int there = 0; there < 2; there++) {
         int stale = open(in("f.seen-new"), O_RDWR | O_CREAT, 0666);
         assert_true(stale >= 0);
@@ -335,7 +335,7 @@ static void what_a_living_program_writes_is_left_to_it(void **state)
     seen_filter *f;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
+    assert_int_equal(seen_new(&f, &specs[1], NULL), SEEN_OK);
     for (int there = 0; there < 2; there++) {
         int writer = plant("f.seen-new");
         assert_int_equal(flock(writer, LOCK_EX | LOCK_NB), 0);
@@ -362,7 +362,7 @@ static void what_is_no_file_of_ours_is_in_the_way(void **state)
     seen_filter *f;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
+    assert_int_equal(seen_new(&f, &specs[1], NULL), SEEN_OK);
     assert_int_equal(seen_file_write(in("precious"), "bytes", 5, NULL, NULL),
                      SEEN_OK);
     for (int what = 0; what < 3; what++) {
@@ -410,7 +410,7 @@ static void root_leaves_a_file_to_its_owner(void **state)
             assert_int_equal(st.st_uid, NOBODY);
             assert_int_equal(st.st_gid, 4711);
             assert_int_equal(st.st_mode & 07777, 0640);
-            assert_int_equal(seen_new(&f, &specs[i]), SEEN_OK);
+            assert_int_equal(seen_new(&f, &specs[i], NULL), SEEN_OK);
             assert_int_equal(seen_file_save(in("f"), f, 0, NULL, NULL),
                              SEEN_OK);
             seen_free(f);
@@ -439,7 +439,7 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
     }
     seen_filter *f;
     const gid_t group = 4711;
-    assert_int_equal(seen_new(&f, &specs[1]), SEEN_OK);
+    assert_int_equal(seen_new(&f, &specs[1], NULL), SEEN_OK);
     for (int member = 0; member < 2; member++) {
         assert_int_equal(chmod(test_scratch(), 0777), 0);
         make(in("f"), &specs[1]);
@@ -464,7 +464,7 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
 static void a_pipe_is_refused_not_waited_for(void **state)
 {
     (void)state;
-    seen_facts facts;
+    seen_facts facts = {.size = sizeof facts};
     seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
@@ -526,7 +526,7 @@ static void holes_are_filled_before_they_are_written_to(void **state)
         assert_int_equal(stat(in("f"), &st), 0);
         uint64_t size = (uint64_t)st.st_size;
         seen_filter *empty;
-        assert_int_equal(seen_new(&empty, &large), SEEN_OK);
+        assert_int_equal(seen_new(&empty, &large, NULL), SEEN_OK);
         assert_int_equal(seen_file_save(in("f"), empty, 0, NULL, NULL),
                          SEEN_OK);
         seen_free(empty);

@@ -147,7 +147,7 @@ static void try_to_ask(seen_users *u)
     seen_key item = text("item");
     bool answer;
     size_t n;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     seen_users_stats stats = {.size = sizeof stats};
     MUST(seen_users_maybe_many(u, text("a"), 1000, seen_keys_of(&item, 1),
                                &answer, NULL) == SEEN_INVALID);

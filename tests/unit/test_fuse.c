@@ -22,15 +22,15 @@ static seen_filter *build(uint64_t n, double fpp, uint32_t places)
     struct test_batch b = test_batch_new(0, (size_t)n);
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = fpp, .hashes = places};
-    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, (size_t)n)),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_build(&f, &spec, seen_keys_of(b.keys, (size_t)n), NULL), SEEN_OK);
     test_batch_free(&b);
     return f;
 }
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -56,7 +56,8 @@ static void of_nothing_everything_is_never(void **state)
     (void)state;
     seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01};
-    assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0)), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0), NULL),
+                     SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 10000), 0);
     assert_true(info_of(f).fpp_now == 0);
     seen_free(f);
@@ -77,7 +78,8 @@ static void duplicates_count_once(void **state)
         b.keys[i] = b.keys[i % 1000];
     seen_filter *f = NULL, *once = build(1000, 0.001, 3);
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
-    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)), SEEN_OK);
+    assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL),
+                     SEEN_OK);
     assert_int_equal(info_of(f).items, 1000);
     assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
     assert_int_equal(info_of(once).items, 1000);
@@ -104,20 +106,20 @@ static void the_rate_is_two_to_the_minus_bits(void **state)
 static void a_million_keys_cost_what_the_documents_say(void **state)
 {
     (void)state;
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_FUSE, .items = 1000000, .fpp = 0.001};
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_int_equal(plan.width, 10);
     assert_true((double)plan.bits / 1e6 <= 11.5);
     spec.fpp = 1.0 / 256 * 1.0001;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_true((double)plan.bits / 1e6 <= 9.1);
     spec.hashes = 4;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_true((double)plan.bits / 1e6 <= 8.7);
     /* And back from the bits. */
     spec.bits = plan.bits, spec.items = 0;
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_between((double)plan.items, 0.95e6, 1.05e6);
 }
 
@@ -135,10 +137,10 @@ static void it_takes_no_more(void **state)
                      SEEN_UNSUPPORTED);
     assert_int_equal(done, 0);
     assert_int_equal(seen_remove(f, "x", 1), SEEN_UNSUPPORTED);
-    assert_int_equal(seen_merge(f, copy, SEEN_UNION), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(f, copy, SEEN_UNION, NULL), SEEN_UNSUPPORTED);
     assert_true(seen_equal(f, copy));
     seen_spec spec = {.kind = SEEN_FUSE, .items = 10, .fpp = 0.01};
-    assert_int_equal(seen_new(&f, &spec), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_new(&f, &spec, NULL), SEEN_UNSUPPORTED);
     seen_free(f);
     seen_free(copy);
 }
@@ -156,7 +158,7 @@ static void other_kinds_are_built_too(void **state)
         seen_spec spec = {
             .kind = kind, .fpp = 0.01, .items = 1, .last = test_last(kind, n)};
         if (kind == SEEN_BITMAP) continue; /* not of these keys */
-        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n)),
+        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL),
                          SEEN_OK);
         assert_int_equal(test_count_maybe(f, 0, n), n);
         assert_true(info_of(f).fpp_now <= 0.012);
@@ -178,7 +180,8 @@ static void out_of_memory_leaves_nothing_behind(void **state)
         a.fail_at = nth;
         seen_filter *f = NULL;
         seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .allocator = &a.as};
-        seen_status status = seen_build(&f, &spec, seen_keys_of(b.keys, n));
+        seen_status status =
+            seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL);
         if (status == SEEN_OK) {
             assert_true(nth > 5); /* as many allocations were tried */
             seen_free(f);
@@ -206,7 +209,7 @@ static seen_filter *made_for(uint64_t items, uint32_t places,
                       .fpp = 0.001,
                       .hashes = places,
                       .allocator = &a->as};
-    assert_int_equal(seen_make(&f, &spec, true), SEEN_OK);
+    assert_int_equal(seen_make(&f, &spec, true, NULL), SEEN_OK);
     return f;
 }
 
@@ -311,9 +314,9 @@ static void a_stream_gives_what_an_array_gives(void **state)
         struct test_batch b = test_batch_new(0, n ? n : 1);
         seen_filter *whole = NULL, *streamed = NULL;
         seen_builder *builder = NULL;
-        assert_int_equal(seen_build(&whole, &spec, seen_keys_of(b.keys, n)),
-                         SEEN_OK);
-        assert_int_equal(seen_builder_new(&builder, &spec), SEEN_OK);
+        assert_int_equal(
+            seen_build(&whole, &spec, seen_keys_of(b.keys, n), NULL), SEEN_OK);
+        assert_int_equal(seen_builder_new(&builder, &spec, NULL), SEEN_OK);
         /* In pieces, and every third key twice: sized for different keys. */
         for (size_t at = 0; at < n; at += 777) {
             size_t now = n - at < 777 ? n - at : 777;
@@ -324,7 +327,8 @@ static void a_stream_gives_what_an_array_gives(void **state)
                                  builder, seen_keys_of(b.keys + at, now / 3)),
                              SEEN_OK);
         }
-        assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
+        assert_int_equal(seen_builder_finish(builder, &streamed, NULL),
+                         SEEN_OK);
         assert_true(seen_equal(whole, streamed));
         seen_free(streamed);
 
@@ -333,7 +337,8 @@ static void a_stream_gives_what_an_array_gives(void **state)
         assert_int_equal(
             seen_builder_add_many(builder, seen_keys_of(more.keys, 1000)),
             SEEN_OK);
-        assert_int_equal(seen_builder_finish(builder, &streamed), SEEN_OK);
+        assert_int_equal(seen_builder_finish(builder, &streamed, NULL),
+                         SEEN_OK);
         assert_int_equal(test_count_maybe(streamed, 0, n + 1000), n + 1000);
         seen_free(streamed);
         seen_free(whole);
@@ -348,12 +353,12 @@ static void a_builder_says_what_it_cannot_do(void **state)
     (void)state;
     seen_builder *b = NULL;
     seen_spec spec = one_in_a_thousand();
-    assert_int_equal(seen_builder_new(NULL, &spec), SEEN_INVALID);
-    assert_int_equal(seen_builder_new(&b, NULL), SEEN_INVALID);
+    assert_int_equal(seen_builder_new(NULL, &spec, NULL), SEEN_INVALID);
+    assert_int_equal(seen_builder_new(&b, NULL, NULL), SEEN_INVALID);
     spec.fpp = 2;
-    assert_int_equal(seen_builder_new(&b, &spec), SEEN_INVALID);
+    assert_int_equal(seen_builder_new(&b, &spec, NULL), SEEN_INVALID);
     spec = (seen_spec){.kind = SEEN_BLOCKED, .fpp = 0.01};
-    assert_int_equal(seen_builder_new(&b, &spec), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_builder_new(&b, &spec, NULL), SEEN_UNSUPPORTED);
     assert_null(b);
     seen_builder_free(NULL);
 }
@@ -371,16 +376,16 @@ static void a_builder_fails_cleanly_without_memory(void **state)
         memcpy(secret, test_secret, 16);
         seen_spec spec = one_in_a_thousand();
         spec.flags = SEEN_KEYED;
-        spec.key = secret;
+        spec.secret = secret;
         spec.allocator = &a.as;
         seen_builder *b = NULL;
         seen_filter *f = NULL;
-        seen_status status = seen_builder_new(&b, &spec);
+        seen_status status = seen_builder_new(&b, &spec, NULL);
         memset(secret, 0, 16);
         if (status == SEEN_OK)
             status =
                 seen_builder_add_many(b, seen_keys_of(batch.keys, batch.n));
-        if (status == SEEN_OK) status = seen_builder_finish(b, &f);
+        if (status == SEEN_OK) status = seen_builder_finish(b, &f, NULL);
         if (status == SEEN_OK)
             assert_int_equal(test_count_maybe(f, 0, batch.n), batch.n);
         else

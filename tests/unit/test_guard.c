@@ -28,7 +28,7 @@ static seen_filter *filter_of(uint64_t first, uint64_t n, uint32_t flags)
     seen_filter *f = test_filter((seen_spec){.items = ITEMS,
                                              .fpp = 0.01,
                                              .flags = flags | SEEN_KEYED,
-                                             .key = test_secret});
+                                             .secret = test_secret});
     test_add_members(f, first, n);
     return f;
 }
@@ -261,8 +261,8 @@ static void a_created_key_that_was_lost_opens_the_guard(void **state)
     for (int closed = 0; closed < 2; closed++) {
         seen_guard *g = new_guard((seen_guard_options){.closed = closed});
         seen_filter *f;
-        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_build(&f, &spec, seen_keys_of(b.keys, 1000), NULL), SEEN_OK);
         seen_guard_swap(g, f, NULL);
         seen_error error;
         assert_int_equal(seen_guard_created(g, key, len, 0, &error),
@@ -311,14 +311,15 @@ static void created_keys_pass_whatever_the_filter(void **state)
         seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
         seen_filter *f;
         seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
-        assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
-                         SEEN_OK);
+        assert_int_equal(
+            seen_build(&f, &spec, seen_keys_of(b.keys, 1000), NULL), SEEN_OK);
         seen_guard_swap(g, f, NULL);
         for (uint64_t i = 2000; i < 2500; i++)
             assert_int_equal(created(g, i, 0), SEEN_OK);
         if (swaps) {
-            assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, 1000)),
-                             SEEN_OK);
+            assert_int_equal(
+                seen_build(&f, &spec, seen_keys_of(b.keys, 1000), NULL),
+                SEEN_OK);
             seen_guard_rebuild(g);
             assert_int_equal(seen_guard_swap(g, f, NULL), SEEN_OK);
         }

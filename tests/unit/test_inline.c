@@ -63,7 +63,7 @@ static void a_snapshot_lasts_as_long_as_its_filter(void **state)
     assert_int_equal(seen_inline_of(&in, f), SEEN_OK);
     assert_false(seen_inline_maybe_hashed(&in, h));
     add_members(g);
-    assert_int_equal(seen_merge(f, g, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(f, g, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_inline_maybe_hashed(&in, h));
     assert_alike(&in, f);
     assert_int_equal(seen_reserve(f, 10 * KEYS), SEEN_OK);
@@ -93,7 +93,7 @@ static void views_are_asked_inline(void **state)
     void *buf = aligned_alloc(64, (len + 63) / 64 * 64);
     assert_non_null(buf);
     assert_int_equal(seen_save(f, 0, buf, len, &len), SEEN_OK);
-    assert_int_equal(seen_view(&v, buf, len, NULL), SEEN_OK);
+    assert_int_equal(seen_view(&v, buf, len, NULL, NULL), SEEN_OK);
     seen_inline in;
     assert_int_equal(seen_inline_of(&in, v), SEEN_OK);
     assert_alike(&in, f);
@@ -107,7 +107,10 @@ static void all_other_filters_are_asked_through_the_library(void **state)
     (void)state;
     seen_spec specs[64] = {
         {.items = KEYS, .fpp = 0.01, .flags = SEEN_CONCURRENT},
-        {.items = KEYS, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret},
+        {.items = KEYS,
+         .fpp = 0.01,
+         .flags = SEEN_KEYED,
+         .secret = test_secret},
         {.items = KEYS, .fpp = 0.1},
         {.items = KEYS, .fpp = 1e-5},
         {.items = KEYS, .fpp = 1e-15},

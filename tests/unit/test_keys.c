@@ -117,11 +117,11 @@ static void on_every_kind(check *one)
     for (size_t i = 0; (kind = seen_kind_at(i)) != SEEN_ANY; i++)
         for (uint32_t flags = 0; flags <= (SEEN_CONCURRENT | SEEN_KEYED);
              flags++) {
-            seen_plan plan;
+            seen_plan plan = {.size = sizeof plan};
             seen_spec spec = test_spec_for(kind, 4 * N);
             spec.flags = flags;
-            spec.key = flags & SEEN_KEYED ? test_secret : NULL;
-            if (seen_plan_for(&spec, &plan) == SEEN_OK) one(spec);
+            spec.secret = flags & SEEN_KEYED ? test_secret : NULL;
+            if (seen_plan_for(&spec, &plan, NULL) == SEEN_OK) one(spec);
         }
 }
 
@@ -165,16 +165,16 @@ static void check_adds(seen_spec spec)
         seen_filter *f, *parts;
         seen_builder *b;
         if (!layout(which, hasher, &keys)) continue;
-        assert_int_equal(seen_build(&f, &spec, keys), SEEN_OK);
+        assert_int_equal(seen_build(&f, &spec, keys, NULL), SEEN_OK);
         if (!seen_kind_built(spec.kind)) {
             seen_free(f);
             f = test_filter(spec);
             assert_int_equal(seen_add_many(f, keys, &added), SEEN_OK);
             assert_int_equal(added, N);
         } else {
-            assert_int_equal(seen_builder_new(&b, &spec), SEEN_OK);
+            assert_int_equal(seen_builder_new(&b, &spec, NULL), SEEN_OK);
             assert_int_equal(seen_builder_add_many(b, keys), SEEN_OK);
-            assert_int_equal(seen_builder_finish(b, &parts), SEEN_OK);
+            assert_int_equal(seen_builder_finish(b, &parts, NULL), SEEN_OK);
             assert_same(parts, f);
             seen_builder_free(b);
             seen_free(parts);
@@ -526,11 +526,11 @@ static void assert_refused(seen_filter *f, seen_keys keys, seen_status why)
     seen_filter *built = f;
     const seen_spec fuse = {.kind = SEEN_FUSE, .fpp = 0.01},
                     blocked = {.fpp = 0.01};
-    assert_int_equal(seen_build(&built, &fuse, keys), why);
-    assert_int_equal(seen_build(&built, &blocked, keys), why);
+    assert_int_equal(seen_build(&built, &fuse, keys, NULL), why);
+    assert_int_equal(seen_build(&built, &blocked, keys, NULL), why);
     assert_ptr_equal(built, f);
     seen_builder *b;
-    assert_int_equal(seen_builder_new(&b, &fuse), SEEN_OK);
+    assert_int_equal(seen_builder_new(&b, &fuse, NULL), SEEN_OK);
     assert_int_equal(seen_builder_add_many(b, keys), why);
     seen_builder_free(b);
 }
@@ -542,7 +542,7 @@ static void bad_batches_are_refused_and_change_nothing(void **state)
     const uint8_t *data = (const uint8_t *)room;
     seen_filter *f = test_filled(test_spec_for(SEEN_CUCKOO, N), 0, 100);
     seen_filter *wide = test_filter((seen_spec){
-        .items = N, .fpp = 0.01, .flags = SEEN_KEYED, .key = test_secret});
+        .items = N, .fpp = 0.01, .flags = SEEN_KEYED, .secret = test_secret});
     const size_t n = 70;
 
     /* Pairs */
@@ -656,7 +656,7 @@ static void no_keys_are_a_batch_in_every_layout(void **state)
         seen_filter *built;
         assert_int_equal(
             seen_build(&built, &(seen_spec){.kind = SEEN_FUSE, .fpp = 0.01},
-                       none),
+                       none, NULL),
             SEEN_OK);
         seen_free(built);
     }
@@ -709,7 +709,7 @@ static void views_say_unsupported_and_leave_answers_alone(void **state)
     void *buf = aligned_alloc(64, (len + 63) / 64 * 64);
     assert_non_null(buf);
     assert_int_equal(seen_save(f, 0, buf, len, &len), SEEN_OK);
-    assert_int_equal(seen_view(&v, buf, len, NULL), SEEN_OK);
+    assert_int_equal(seen_view(&v, buf, len, NULL, NULL), SEEN_OK);
     uint64_t integers[3] = {1, 2, 3}, bits = 5;
     bool before[3] = {false, true, false};
     size_t done = 9;

@@ -82,7 +82,7 @@ static void assert_saves_as(const seen_filter *f, struct bytes expected)
 static struct seen_native header_of(struct bytes b)
 {
     struct seen_native h;
-    assert_int_equal(seen_native_read(b.at, b.len, &h), SEEN_OK);
+    assert_int_equal(seen_native_read(b.at, b.len, &h, NULL), SEEN_OK);
     return h;
 }
 
@@ -114,14 +114,14 @@ static void fix_sums(struct bytes b)
 static seen_filter *load(struct bytes b)
 {
     seen_filter *f = NULL;
-    assert_int_equal(seen_load(&f, b.at, b.len, NULL, NULL), SEEN_OK);
+    assert_int_equal(seen_load(&f, b.at, b.len, NULL, NULL, NULL), SEEN_OK);
     return f;
 }
 
 static seen_filter *view(struct bytes b)
 {
     seen_filter *f = NULL;
-    assert_int_equal(seen_view(&f, b.at, b.len, NULL), SEEN_OK);
+    assert_int_equal(seen_view(&f, b.at, b.len, NULL, NULL), SEEN_OK);
     return f;
 }
 
@@ -131,7 +131,7 @@ static seen_spec spec_of(seen_kind kind, bool keyed)
 {
     seen_spec spec = test_spec_for(kind, MEMBERS);
     spec.flags = keyed ? SEEN_KEYED : 0;
-    if (keyed) spec.key = test_secret;
+    if (keyed) spec.secret = test_secret;
     return spec;
 }
 
@@ -184,7 +184,7 @@ static void each_kind(void (*check)(const seen_filter *f, struct bytes saved))
 static void assert_same_answers(const seen_filter *a, const seen_filter *b)
 {
     const uint64_t firsts[] = {0, TEST_STRANGERS};
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(a, &info);
     for (size_t i = 0; i < 2; i++) {
         struct test_batch keys = test_batch_for(info.kind, firsts[i], ASKED);
@@ -235,7 +235,7 @@ static void assert_same_info(const seen_info *a, const seen_info *b)
 
 static void check_kept(const seen_filter *f, struct bytes saved)
 {
-    assert_int_equal(seen_verify(saved.at, saved.len), SEEN_OK);
+    assert_int_equal(seen_verify(saved.at, saved.len, NULL), SEEN_OK);
     seen_filter *loaded = load(saved), *viewed = view(saved), *copy = NULL;
     assert_int_equal(seen_copy(&copy, viewed, NULL), SEEN_OK);
     const seen_filter *all[] = {loaded, viewed, copy};
@@ -247,7 +247,7 @@ static void check_kept(const seen_filter *f, struct bytes saved)
     struct test_rng r = test_rng(500 + saved.len);
     check_pieces(f, saved, &r, saved.len);
     check_pieces(viewed, saved, &r, saved.len / 20 + 10);
-    seen_info a, b;
+    seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
     seen_info_of(f, &a);
     seen_info_of(loaded, &b);
     assert_same_info(&a, &b);
@@ -290,7 +290,7 @@ static void grown_emptied_and_seeded_filters_are_kept(void **state)
         seen_filter *reserved = test_filled(spec, 0, MEMBERS);
         seen_reserve(reserved, 5000);
         check_case(reserved);
-        spec.key = test_secret; /* no flag: a seed */
+        spec.seed = 0x8070605040302010;
         check_case(test_filled(spec, 0, MEMBERS));
     }
     check_case(test_filled((seen_spec){.kind = SEEN_SET}, 0, 20000));
@@ -320,9 +320,11 @@ static void large_filters_are_kept(void **state)
             at += test_below(&r, saved.len - at);
             saved.at[at] ^= 0x10;
             seen_filter *none = NULL;
-            assert_int_equal(seen_verify(saved.at, saved.len), SEEN_CORRUPT);
-            assert_int_equal(seen_load(&none, saved.at, saved.len, NULL, NULL),
+            assert_int_equal(seen_verify(saved.at, saved.len, NULL),
                              SEEN_CORRUPT);
+            assert_int_equal(
+                seen_load(&none, saved.at, saved.len, NULL, NULL, NULL),
+                SEEN_CORRUPT);
             assert_null(none);
             saved.at[at] ^= 0x10;
         }
@@ -347,7 +349,7 @@ static void concurrent_filters_save_an_estimate_of_their_items(void **state)
         seen_filter *f = test_filled(spec, 0, 1000);
         struct bytes saved = save(f);
         seen_filter *loaded = load(saved);
-        seen_info a, b;
+        seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
         seen_info_of(f, &a);
         seen_info_of(loaded, &b);
         assert_true(a.items > 900);
@@ -421,8 +423,9 @@ static void refuse_one(seen_filter *v, const seen_filter *f)
     assert_int_equal(seen_add_hashed(v, h), SEEN_UNSUPPORTED);
     assert_int_equal(seen_visit_hashed(v, h, &before), SEEN_UNSUPPORTED);
     assert_int_equal(seen_remove_hashed(v, h), SEEN_UNSUPPORTED);
-    assert_int_equal(seen_merge(v, f, SEEN_UNION), SEEN_UNSUPPORTED);
-    assert_int_equal(seen_merge(v, v, SEEN_INTERSECTION), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(v, f, SEEN_UNION, NULL), SEEN_UNSUPPORTED);
+    assert_int_equal(seen_merge(v, v, SEEN_INTERSECTION, NULL),
+                     SEEN_UNSUPPORTED);
     assert_int_equal(seen_reserve(v, 100000), SEEN_UNSUPPORTED);
     seen_clear(v);
 }
@@ -465,10 +468,10 @@ static void check_view(const seen_filter *f, struct bytes saved)
 
     seen_filter *none = NULL;
     memmove(saved.at + 8, saved.at, saved.len);
-    assert_int_equal(seen_view(&none, saved.at + 8, saved.len, NULL),
+    assert_int_equal(seen_view(&none, saved.at + 8, saved.len, NULL, NULL),
                      SEEN_INVALID);
-    assert_int_equal(seen_load(&none, saved.at + 8, saved.len, NULL, NULL),
-                     SEEN_OK);
+    assert_int_equal(
+        seen_load(&none, saved.at + 8, saved.len, NULL, NULL, NULL), SEEN_OK);
     seen_free(none);
     free(before.at);
 }
@@ -486,12 +489,15 @@ static void wrong_arguments_are_refused(void **state)
     struct bytes b = save(f);
     seen_filter *none = NULL;
     seen_allocator half = {0};
-    assert_int_equal(seen_load(NULL, b.at, b.len, NULL, NULL), SEEN_INVALID);
-    assert_int_equal(seen_load(&none, NULL, b.len, NULL, NULL), SEEN_INVALID);
-    assert_int_equal(seen_load(&none, b.at, b.len, NULL, &half), SEEN_INVALID);
-    assert_int_equal(seen_view(NULL, b.at, b.len, NULL), SEEN_INVALID);
-    assert_int_equal(seen_view(&none, NULL, b.len, NULL), SEEN_INVALID);
-    assert_int_equal(seen_verify(NULL, b.len), SEEN_INVALID);
+    assert_int_equal(seen_load(NULL, b.at, b.len, NULL, NULL, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_load(&none, NULL, b.len, NULL, NULL, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, &half, NULL),
+                     SEEN_INVALID);
+    assert_int_equal(seen_view(NULL, b.at, b.len, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_view(&none, NULL, b.len, NULL, NULL), SEEN_INVALID);
+    assert_int_equal(seen_verify(NULL, b.len, NULL), SEEN_INVALID);
     assert_null(none);
     free(b.at);
     seen_free(f);
@@ -517,11 +523,12 @@ static void check_flips(const seen_filter *f, struct bytes saved)
     for (size_t bit = 0; bit < 8 * saved.len; bit++) {
         size_t at = bit / 8;
         saved.at[at] ^= (uint8_t)(1u << bit % 8);
-        seen_status loaded = seen_load(&none, saved.at, saved.len, NULL, NULL);
-        seen_status viewed = seen_view(&none, saved.at, saved.len, NULL);
+        seen_status loaded =
+            seen_load(&none, saved.at, saved.len, NULL, NULL, NULL);
+        seen_status viewed = seen_view(&none, saved.at, saved.len, NULL, NULL);
         assert_true(loaded == SEEN_CORRUPT ||
                     (in_version(at) && loaded == SEEN_NEWER));
-        assert_int_equal(seen_verify(saved.at, saved.len), loaded);
+        assert_int_equal(seen_verify(saved.at, saved.len, NULL), loaded);
         if (at >= h.payload_offset || in_table(&h, at)) {
             /* Not looked at by a view: it has to work all the same. */
             assert_int_equal(viewed, SEEN_OK);
@@ -558,9 +565,10 @@ static void check_lengths(const seen_filter *f, struct bytes saved)
         memcpy(cut, saved.at, n);
         memset(cut + n, 0, len - n);
         memcpy(end, saved.at, n);
-        assert_int_equal(seen_load(&none, end, len, NULL, NULL), SEEN_CORRUPT);
-        assert_int_equal(seen_verify(end, len), SEEN_CORRUPT);
-        assert_int_equal(seen_view(&none, cut, len, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_load(&none, end, len, NULL, NULL, NULL),
+                         SEEN_CORRUPT);
+        assert_int_equal(seen_verify(end, len, NULL), SEEN_CORRUPT);
+        assert_int_equal(seen_view(&none, cut, len, NULL, NULL), SEEN_CORRUPT);
         free(cut);
         free(end);
     }
@@ -583,11 +591,12 @@ static void check_versions(const seen_filter *f, struct bytes saved)
         for (int fixed = 0; fixed < 2; fixed++) {
             seen_put_le16(saved.at + 8, (uint16_t)version);
             if (fixed) fix_header(saved.at);
-            assert_int_equal(seen_load(&none, saved.at, saved.len, NULL, NULL),
+            assert_int_equal(
+                seen_load(&none, saved.at, saved.len, NULL, NULL, NULL),
+                expected);
+            assert_int_equal(seen_view(&none, saved.at, saved.len, NULL, NULL),
                              expected);
-            assert_int_equal(seen_view(&none, saved.at, saved.len, NULL),
-                             expected);
-            assert_int_equal(seen_verify(saved.at, saved.len), expected);
+            assert_int_equal(seen_verify(saved.at, saved.len, NULL), expected);
         }
     }
     assert_null(none);
@@ -604,7 +613,7 @@ static void a_later_version_is_told_apart_from_damage(void **state)
 /* Every call there is; what it says hardly matters, coming back does. */
 static void use(seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     seen_hash h[8];
     bool answers[8];
@@ -623,8 +632,8 @@ static void use(seen_filter *f)
                 assert_true(seen_maybe_hashed(copy, h[i]));
         for (size_t i = 0; i < 8; i++)
             seen_remove_hashed(copy, h[i]);
-        seen_merge(copy, f, SEEN_UNION);
-        seen_merge(copy, copy, SEEN_INTERSECTION);
+        seen_merge(copy, f, SEEN_UNION, NULL);
+        seen_merge(copy, copy, SEEN_INTERSECTION, NULL);
         struct bytes saved = save(copy);
         seen_filter *again = load(saved);
         seen_free(again);
@@ -641,7 +650,7 @@ static seen_status check_hostile(struct bytes b)
     struct test_alloc a;
     test_alloc_init(&a);
     seen_filter *f = NULL;
-    seen_status loaded = seen_load(&f, b.at, b.len, NULL, &a.as);
+    seen_status loaded = seen_load(&f, b.at, b.len, NULL, &a.as, NULL);
     assert_true(a.peak < 2 * b.len + 4096);
     if (loaded == SEEN_OK) {
         assert_saves_as(f, b);
@@ -655,7 +664,7 @@ static seen_status check_hostile(struct bytes b)
     }
     assert_int_equal(a.blocks, 0);
     assert_int_equal(a.violations, 0);
-    if (seen_view(&f, b.at, b.len, NULL) == SEEN_OK) {
+    if (seen_view(&f, b.at, b.len, NULL, NULL) == SEEN_OK) {
         use(f);
         seen_free(f);
     } else {
@@ -842,7 +851,7 @@ static void a_full_set_ends_every_search(void **state)
     for (size_t i = 0; i < 4; i++) {
         put_items(b, claims[i]);
         seen_filter *none = NULL, *v = view(b), *into = NULL;
-        assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL),
+        assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL, NULL),
                          SEEN_CORRUPT);
         assert_false(seen_maybe_hashed(v, (seen_hash){UINT64_MAX, 0}));
         assert_true(seen_maybe_hashed(v, (seen_hash){1, 0}));
@@ -850,9 +859,9 @@ static void a_full_set_ends_every_search(void **state)
         /* A copy could be added to, and would not know where. */
         assert_int_equal(seen_copy(&none, v, NULL), SEEN_CORRUPT);
         assert_null(none);
-        assert_int_equal(seen_new(&into, &(seen_spec){.kind = SEEN_SET}),
+        assert_int_equal(seen_new(&into, &(seen_spec){.kind = SEEN_SET}, NULL),
                          SEEN_OK);
-        if (seen_merge(into, v, SEEN_UNION) == SEEN_OK)
+        if (seen_merge(into, v, SEEN_UNION, NULL) == SEEN_OK)
             assert_true(seen_maybe_hashed(into, (seen_hash){slots, 0}));
         seen_free(into);
         seen_free(v);
@@ -915,7 +924,8 @@ static void bits_past_the_end_stay_out_of_a_union(void **state)
         put_words(b, 1, 1, UINT64_MAX);
         seen_filter *v = view(b);
         for (int op = 1; op >= 0; op--) {
-            assert_int_equal(seen_merge(into, v, (seen_merge_op)op), SEEN_OK);
+            assert_int_equal(seen_merge(into, v, (seen_merge_op)op, NULL),
+                             SEEN_OK);
             after = save(into);
             seen_free(load(after));
             free(after.at);
@@ -949,7 +959,7 @@ static void a_list_needs_a_policy(void **state)
 
 static seen_key_form form_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info.key_form;
 }
@@ -967,10 +977,11 @@ static void check_form(const seen_filter *f, struct bytes saved)
                          fits || form == 0 ? SEEN_OK : SEEN_CORRUPT);
         if (fits) {
             seen_filter *loaded = load(b), *copy, *view;
-            seen_facts facts;
+            seen_facts facts = {.size = sizeof facts};
             assert_int_equal(seen_copy(&copy, loaded, NULL), SEEN_OK);
-            assert_int_equal(seen_view(&view, b.at, b.len, NULL), SEEN_OK);
-            assert_int_equal(seen_look(b.at, b.len, &facts), SEEN_OK);
+            assert_int_equal(seen_view(&view, b.at, b.len, NULL, NULL),
+                             SEEN_OK);
+            assert_int_equal(seen_look(b.at, b.len, &facts, NULL), SEEN_OK);
             assert_int_equal(form_of(loaded), form);
             assert_int_equal(form_of(copy), form);
             assert_int_equal(form_of(view), form);
@@ -1004,8 +1015,9 @@ static void a_container_of_others_has_no_key_form(void **state)
         fix_header(b.at);
         seen_filter *g = NULL, *v = NULL;
         seen_status expected = form ? SEEN_CORRUPT : SEEN_OK;
-        assert_int_equal(seen_load(&g, b.at, b.len, NULL, NULL), expected);
-        assert_int_equal(seen_view(&v, b.at, b.len, NULL), expected);
+        assert_int_equal(seen_load(&g, b.at, b.len, NULL, NULL, NULL),
+                         expected);
+        assert_int_equal(seen_view(&v, b.at, b.len, NULL, NULL), expected);
         seen_free(g);
         seen_free(v);
     }
@@ -1046,7 +1058,7 @@ static void key_forms_of_a_union_agree(void **state)
         seen_filter *a = test_filled(spec, 0, MEMBERS);
         spec.key_form = cases[i].b;
         seen_filter *b = test_filled(spec, MEMBERS, MEMBERS);
-        assert_int_equal(seen_merge(a, b, SEEN_UNION), cases[i].status);
+        assert_int_equal(seen_merge(a, b, SEEN_UNION, NULL), cases[i].status);
         assert_int_equal(form_of(a), cases[i].after);
         assert_int_equal(test_count_maybe(a, MEMBERS, MEMBERS) == MEMBERS,
                          cases[i].status == SEEN_OK);
@@ -1064,8 +1076,9 @@ static void check_apart(const seen_filter *f, struct bytes with)
         assert_int_equal(seen_save(f, SEEN_SECRET_APART, NULL, 0, &len),
                          SEEN_INVALID);
         seen_filter *none = NULL;
-        assert_int_equal(seen_load(&none, with.at, with.len, test_secret, NULL),
-                         SEEN_MISMATCH);
+        assert_int_equal(
+            seen_load(&none, with.at, with.len, test_secret, NULL, NULL),
+            SEEN_MISMATCH);
         return;
     }
     struct bytes apart = save_with(f, SEEN_SECRET_APART);
@@ -1080,16 +1093,18 @@ static void check_apart(const seen_filter *f, struct bytes with)
         struct bytes b = both[i];
         seen_status without = i == 0 ? SEEN_NO_SECRET : SEEN_OK;
         seen_filter *g = NULL, *v = NULL;
-        assert_int_equal(seen_verify(b.at, b.len), SEEN_OK);
-        assert_int_equal(seen_load(&g, b.at, b.len, wrong, NULL),
+        assert_int_equal(seen_verify(b.at, b.len, NULL), SEEN_OK);
+        assert_int_equal(seen_load(&g, b.at, b.len, wrong, NULL, NULL),
                          SEEN_MISMATCH);
-        assert_int_equal(seen_view(&v, b.at, b.len, wrong), SEEN_MISMATCH);
-        assert_int_equal(seen_load(&g, b.at, b.len, NULL, NULL), without);
-        assert_int_equal(seen_view(&v, b.at, b.len, NULL), without);
+        assert_int_equal(seen_view(&v, b.at, b.len, wrong, NULL),
+                         SEEN_MISMATCH);
+        assert_int_equal(seen_load(&g, b.at, b.len, NULL, NULL, NULL), without);
+        assert_int_equal(seen_view(&v, b.at, b.len, NULL, NULL), without);
         seen_free(g);
         seen_free(v);
-        assert_int_equal(seen_load(&g, b.at, b.len, right, NULL), SEEN_OK);
-        assert_int_equal(seen_view(&v, b.at, b.len, right), SEEN_OK);
+        assert_int_equal(seen_load(&g, b.at, b.len, right, NULL, NULL),
+                         SEEN_OK);
+        assert_int_equal(seen_view(&v, b.at, b.len, right, NULL), SEEN_OK);
         assert_same_answers(f, g);
         assert_same_answers(f, v);
         assert_saves_as(g, with);
@@ -1165,7 +1180,7 @@ static void check_two(const seen_filter *f, struct bytes saved)
         bool second = at >= SEEN_HEADER_STRIDE;
         size_t in = at % SEEN_HEADER_STRIDE;
         b.at[at] ^= (uint8_t)(1u << bit % 8);
-        seen_status status = seen_load(&none, b.at, b.len, NULL, NULL);
+        seen_status status = seen_load(&none, b.at, b.len, NULL, NULL, NULL);
         if (status == SEEN_OK) {
             assert_true(in < SEEN_HEADER_SIZE);
             assert_reads_slot(b, f, second ? 0 : 1);
@@ -1180,7 +1195,8 @@ static void check_two(const seen_filter *f, struct bytes saved)
     memset(b.at, 0, SEEN_HEADER_SIZE);
     assert_reads_slot(b, f, 1);
     memset(b.at + SEEN_HEADER_STRIDE, 0xff, SEEN_HEADER_SIZE);
-    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL), SEEN_CORRUPT);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL, NULL),
+                     SEEN_CORRUPT);
     assert_null(none);
     free(b.at);
 }
@@ -1197,9 +1213,10 @@ static void check_journaled(const seen_filter *f, struct bytes saved)
     (void)saved;
     struct bytes b = two_headers(f, SEEN_NATIVE_JOURNALED);
     seen_filter *none = NULL;
-    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL), SEEN_BUSY);
-    assert_int_equal(seen_view(&none, b.at, b.len, NULL), SEEN_BUSY);
-    assert_int_equal(seen_verify(b.at, b.len), SEEN_BUSY);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL, NULL),
+                     SEEN_BUSY);
+    assert_int_equal(seen_view(&none, b.at, b.len, NULL, NULL), SEEN_BUSY);
+    assert_int_equal(seen_verify(b.at, b.len, NULL), SEEN_BUSY);
     assert_null(none);
     free(b.at);
 }
@@ -1222,7 +1239,7 @@ static void check_failing(const seen_filter *f, struct bytes saved)
             a.offset = nth * 8 % 64;
             seen_filter *g = NULL;
             seen_status status =
-                seen_load(&g, saved.at, saved.len, NULL, &a.as);
+                seen_load(&g, saved.at, saved.len, NULL, &a.as, NULL);
             if (status == SEEN_OK) {
                 assert_int_equal(a.failed, 0);
                 assert_true(seen_equal(f, g));
@@ -1268,7 +1285,7 @@ static void check_said_bits(seen_spec spec, size_t keys)
         fix_header(b.at);
         fix_sums(b);
         seen_filter *g = NULL;
-        seen_status status = seen_load(&g, b.at, b.len, NULL, &a.as);
+        seen_status status = seen_load(&g, b.at, b.len, NULL, &a.as, NULL);
         assert_int_equal(status, bits == spec.bits ? SEEN_OK : SEEN_CORRUPT);
         assert_true(a.peak <= 8 * b.len + 65536);
         assert_int_equal(a.calls > 0, status == SEEN_OK);
@@ -1301,10 +1318,10 @@ static void a_rate_is_a_number(void **state)
             fix_header(b.at);
             for (int borrowed = 0; borrowed < 2; borrowed++) {
                 seen_filter *g = NULL;
-                seen_info info;
+                seen_info info = {.size = sizeof info};
                 seen_status status =
-                    borrowed ? seen_view(&g, b.at, b.len, NULL)
-                             : seen_load(&g, b.at, b.len, NULL, NULL);
+                    borrowed ? seen_view(&g, b.at, b.len, NULL, NULL)
+                             : seen_load(&g, b.at, b.len, NULL, NULL, NULL);
                 if (status == SEEN_OK) {
                     seen_info_of(g, &info);
                     assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
@@ -1331,11 +1348,11 @@ static void a_view_of_nothing_but_ones_has_a_rate(void **state)
         struct bytes b = save(f);
         struct seen_native h = header_of(b);
         memset(b.at + h.payload_offset, 0xff, (size_t)h.payload_len);
-        seen_status status = seen_view(&v, b.at, b.len, NULL);
+        seen_status status = seen_view(&v, b.at, b.len, NULL, NULL);
         assert_true(status == SEEN_OK || status == SEEN_CORRUPT);
         if (spec.kind == SEEN_BLOOM) assert_int_equal(status, SEEN_OK);
         if (status == SEEN_OK) {
-            seen_info info;
+            seen_info info = {.size = sizeof info};
             seen_info_of(v, &info);
             assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
         }

@@ -20,7 +20,7 @@ static seen_spec spec_of(uint64_t first, double fpp)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -61,8 +61,8 @@ static void the_promise_holds_at_every_size(void **state)
     const uint64_t first = 20000;
     for (size_t r = 0; r < 3; r++) {
         seen_spec spec = spec_of(first, rates[r]);
-        seen_plan plan;
-        assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+        seen_plan plan = {.size = sizeof plan};
+        assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         seen_filter *f = test_filter(spec);
         uint64_t n = 0;
         for (size_t i = 0; i < 4; i++) {
@@ -85,8 +85,8 @@ static void the_promise_holds_for_every_plan(void **state)
     for (double fpp = 0.9; fpp > 1e-18; fpp /= 7)
         for (uint64_t first = 1; first < (uint64_t)1 << 36; first *= 97) {
             seen_spec spec = spec_of(first, fpp);
-            seen_plan plan;
-            assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+            seen_plan plan = {.size = sizeof plan};
+            assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
             double last = 0;
             for (uint64_t n = 1; n < (uint64_t)1 << 38; n = n * 5 + 1) {
                 double now = seen_plan_fpp(&plan, n);
@@ -117,9 +117,9 @@ static void the_promise_holds_when_every_layer_is_full(void **state)
 
 static double presized(uint64_t n, double fpp)
 {
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.items = n, .fpp = fpp};
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     return (double)plan.bits;
 }
 
@@ -163,7 +163,7 @@ static void a_layer_opens_when_the_one_before_is_full(void **state)
         uint64_t items = info_of(f).items, bits = info_of(f).bits;
         assert_true(items + 2 >= sizes[i]);
         assert_int_equal(info_of(f).lines - i, info_of(f).hashes / 8);
-        seen_size size;
+        seen_size size = {.size = sizeof size};
         seen_size_of(f, &size);
         assert_int_equal(size.layers, i + 1);
         assert_int_equal(size.capacity, sizes[i]);
@@ -402,8 +402,8 @@ static void a_union_has_the_keys_of_both(void **state)
         test_add_members(a, 0, of_a);
         test_add_members(b, 10000, of_b);
         seen_filter *both = copy_of(a), *turned = copy_of(b);
-        assert_int_equal(seen_merge(both, b, SEEN_UNION), SEEN_OK);
-        assert_int_equal(seen_merge(turned, a, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(both, b, SEEN_UNION, NULL), SEEN_OK);
+        assert_int_equal(seen_merge(turned, a, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(both, turned));
         assert_int_equal(test_count_maybe(both, 0, of_a), of_a);
         assert_int_equal(test_count_maybe(both, 10000, of_b), of_b);
@@ -413,15 +413,16 @@ static void a_union_has_the_keys_of_both(void **state)
                         1000000, now);
         /* With itself: nothing new. */
         seen_filter *again = copy_of(both);
-        assert_int_equal(seen_merge(again, again, SEEN_UNION), SEEN_OK);
-        assert_int_equal(seen_merge(again, a, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(again, again, SEEN_UNION, NULL), SEEN_OK);
+        assert_int_equal(seen_merge(again, a, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(again, both));
         /* It goes on growing, with layers that are overfull. */
         test_add_members(both, 20000, 30000);
         assert_int_equal(test_count_maybe(both, 20000, 30000), 30000);
         assert_int_equal(test_count_maybe(both, 10000, of_b), of_b);
 
-        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION), SEEN_UNSUPPORTED);
+        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION, NULL),
+                         SEEN_UNSUPPORTED);
         seen_free(a);
         seen_free(b);
         seen_free(both);
@@ -443,7 +444,8 @@ static void other_layers_do_not_merge(void **state)
     for (size_t i = 0; i < 3; i++) {
         seen_filter *before = copy_of(a);
         test_add_members(others[i], 0, 50);
-        assert_int_equal(seen_merge(a, others[i], SEEN_UNION), SEEN_MISMATCH);
+        assert_int_equal(seen_merge(a, others[i], SEEN_UNION, NULL),
+                         SEEN_MISMATCH);
         assert_false(seen_equal(a, others[i]));
         assert_same(a, before);
         seen_free(before);
@@ -465,15 +467,15 @@ static void a_union_that_cannot_be_paid_changes_nothing(void **state)
     spec.limit = 0, spec.allocator = &a.as;
     seen_filter *poor = test_filter(spec);
     seen_filter *empty = copy_of(poor);
-    assert_int_equal(seen_merge(limited, large, SEEN_UNION), SEEN_FULL);
+    assert_int_equal(seen_merge(limited, large, SEEN_UNION, NULL), SEEN_FULL);
     assert_same(limited, empty);
     for (uint64_t nth = 1; nth <= 4; nth++) {
         test_alloc_arm(&a, nth, false);
-        assert_int_equal(seen_merge(poor, large, SEEN_UNION), SEEN_NOMEM);
+        assert_int_equal(seen_merge(poor, large, SEEN_UNION, NULL), SEEN_NOMEM);
         assert_same(poor, empty);
     }
     test_alloc_arm(&a, 0, false);
-    assert_int_equal(seen_merge(poor, large, SEEN_UNION), SEEN_OK);
+    assert_int_equal(seen_merge(poor, large, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(poor, large));
     seen_free(poor);
     assert_int_equal(a.blocks, 0);
@@ -487,7 +489,7 @@ static void a_keyed_filter_grows_too(void **state)
     (void)state;
     seen_spec spec = spec_of(100, 0.001);
     spec.flags = SEEN_KEYED;
-    spec.key = test_secret;
+    spec.secret = test_secret;
     seen_filter *f = test_filter(spec);
     test_add_members(f, 0, 20000);
     measure(f, 20000, 0.001);
@@ -506,7 +508,8 @@ static seen_filter *load(const seen_filter *from, const uint8_t *state,
     seen_filter *f = seen_alloc_zeroed(&from->allocator, ops->state_size);
     assert_non_null(f);
     memcpy(f, from, sizeof *f);
-    seen_plan plan = {.kind = from->plan.kind,
+    seen_plan plan = {.size = sizeof plan,
+                      .kind = from->plan.kind,
                       .hashes = from->plan.hashes,
                       .items = from->plan.items,
                       .bits = from->plan.bits,
@@ -628,9 +631,9 @@ static void hostile_plans_are_refused(void **state)
 {
     (void)state;
     const struct seen_filter_ops *ops = seen_kinds_find(SEEN_SCALABLE);
-    seen_plan good;
+    seen_plan good = {.size = sizeof good};
     seen_spec spec = spec_of(100, 0.01);
-    assert_int_equal(seen_plan_for(&spec, &good), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &good, NULL), SEEN_OK);
     seen_plan p = good;
     assert_true(ops->plan_read(&p));
     static const uint32_t ks[] = {0, 1, 4, 7, 9, 136, UINT32_MAX, 0xfffffff8};

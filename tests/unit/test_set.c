@@ -17,7 +17,7 @@ static seen_filter *new_set(uint64_t expected, const seen_allocator *a)
 
 static seen_info info_of(const seen_filter *f)
 {
-    seen_info info;
+    seen_info info = {.size = sizeof info};
     seen_info_of(f, &info);
     return info;
 }
@@ -39,7 +39,7 @@ static void a_million_keys_fit_and_none_is_confused(void **state)
     assert_between((double)info_of(f).bytes / (double)n, 10, 20.1);
     assert_between((double)a.peak / (double)n, 10, 30.1);
     assert_true(info_of(f).bytes >= a.bytes - 64 * a.blocks);
-    seen_size size;
+    seen_size size = {.size = sizeof size};
     seen_size_of(f, &size);
     assert_int_equal(size.bytes, info_of(f).bytes);
     assert_int_equal(size.items, info_of(f).items);
@@ -243,7 +243,7 @@ static void sets_of_different_sizes_unite(void **state)
         uint64_t total = nb > common ? na + nb - common : na;
         assert_int_equal(info_of(all).items, total);
 
-        assert_int_equal(seen_merge(a, b, SEEN_UNION), SEEN_OK);
+        assert_int_equal(seen_merge(a, b, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(a, all));
         assert_int_equal(info_of(a).items, total);
         assert_int_equal(test_count_maybe(a, 0, total), total);
@@ -267,7 +267,7 @@ static void sets_of_different_sizes_intersect(void **state)
         test_add_members(a, 0, na);
         test_add_members(b, first, nb);
         test_add_members(expected, first, common);
-        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION), SEEN_OK);
+        assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION, NULL), SEEN_OK);
         assert_int_equal(info_of(a).items, common);
         assert_true(seen_equal(a, expected));
         assert_true(seen_equal(expected, a));
@@ -296,12 +296,12 @@ a_view_that_lies_about_its_items_is_merged_whole_or_not(void **state)
     for (size_t i = 0; i < 4; i++) {
         seen_put_le64(bytes + 56, lies[i]);
         seen_put_le32(bytes + 252, seen_crc32c(0, bytes, 252));
-        if (seen_view(&view, bytes, len, NULL) != SEEN_OK) continue;
+        if (seen_view(&view, bytes, len, NULL, NULL) != SEEN_OK) continue;
         seen_filter *into =
             test_filter((seen_spec){.kind = SEEN_SET, .limit = 1 << 14});
         test_add_members(into, 7000, 10);
         uint64_t size = info_of(into).bytes;
-        assert_int_equal(seen_merge(into, view, SEEN_UNION), SEEN_FULL);
+        assert_int_equal(seen_merge(into, view, SEEN_UNION, NULL), SEEN_FULL);
         assert_int_equal(info_of(into).items, 10);
         assert_int_equal(info_of(into).bytes, size);
         seen_free(into);

@@ -264,9 +264,9 @@ static void blocked_rate_knows_that_a_line_sees_32_bits(void **state)
     double one_key = seen_fpp_blocked(1, 1, 1, 8);
     assert_between(one_key, 0x1p-32, 1.1 * 0x1p-32);
     /* So one line cannot keep 1e-12, and the planner says so. */
-    seen_plan plan;
+    seen_plan plan = {.size = sizeof plan};
     seen_spec spec = {.kind = SEEN_BLOCKED, .items = 100, .fpp = 1e-12};
-    assert_int_equal(seen_plan_for(&spec, &plan), SEEN_OK);
+    assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
     assert_true(plan.lines > 1);
 }
 
@@ -433,7 +433,7 @@ static void items_follow_from_the_fill(void **state)
             }
     assert_true(seen_items_from_fill(0, 100, 7) == 0);
     assert_true(isinf(seen_items_from_fill(100, 100, 7)));
-    seen_plan plan = {.bits = 100, .hashes = 7};
+    seen_plan plan = {.size = sizeof plan, .bits = 100, .hashes = 7};
     assert_true(seen_plan_items(&plan, 100) == UINT64_MAX);
     assert_true(seen_plan_items(&plan, 0) == 0);
 }

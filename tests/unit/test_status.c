@@ -44,6 +44,7 @@ static void library_and_header_are_of_one_version(void **state)
 {
     (void)state;
     assert_string_equal(seen_version(), SEEN_VERSION);
+    assert_int_equal(seen_version_number(), SEEN_VERSION_NUMBER);
 }
 
 int main(void)

@@ -94,7 +94,8 @@ struct reference {
 static void open_reference(struct reference *f, const seen_policy *p)
 {
     *f = (struct reference){0};
-    assert_int_equal(seen_exposure_new(&f->x, p, test_secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&f->x, p, test_secret, NULL, NULL),
+                     SEEN_OK);
 }
 
 static void close_reference(struct reference *f)
@@ -289,7 +290,7 @@ static void agree_about_the_old(seen_users *u, struct reference *f, size_t user,
 {
     uint8_t bytes[8192];
     size_t len;
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     if (seen_exposure_info_of(f->x, record_of(f, user), latest, &info) ==
             SEEN_OK &&
         info.generations == 0 &&
@@ -308,7 +309,7 @@ static void assert_same(seen_users *u, struct reference *f, size_t user,
     seen_status status =
         seen_users_record(u, name_of(user), bytes, sizeof bytes, &len, NULL);
     if (status == SEEN_ABSENT) {
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         assert_int_equal(
             seen_exposure_info_of(f->x, record_of(f, user), latest, &info),
             SEEN_OK);
@@ -1323,7 +1324,7 @@ static void policies_change_and_secrets_do_not(void **state)
     seen_users_stats_of(u, &stats, NULL);
     assert_int_equal(stats.policy.items, 7);
     assert_int_equal(stats.policy.ttl_ms, 5000);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     /* Nothing was lost; the old generation is of another universe. */
     assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info, NULL),
                      SEEN_OK);
@@ -1361,7 +1362,7 @@ static void a_replay_follows_the_policies_of_their_time(void **state)
     seen_users_options ways[] = {{.tail = true}, {.mode = SEEN_WRITE}};
     for (size_t i = 0; i < 2; i++) {
         seen_users *u = open_store(dir, ways[i]);
-        seen_exposure_info info;
+        seen_exposure_info info = {.size = sizeof info};
         assert_int_equal(seen_users_info_of(u, text("user"), 1000, &info, NULL),
                          SEEN_OK);
         assert_int_equal(info.generations, 3);
@@ -1413,7 +1414,7 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(seen_users_mark_many(u, 1, q, 2, NULL), SEEN_INVALID);
     assert_int_equal(q[0].status, SEEN_INVALID);
     assert_int_equal(q[1].status, SEEN_INVALID);
-    seen_exposure_info info;
+    seen_exposure_info info = {.size = sizeof info};
     assert_int_equal(seen_users_info_of(u, text("good"), 1, &info, NULL),
                      SEEN_ABSENT);
     seen_users_close(u, NULL);
@@ -1813,7 +1814,8 @@ static void all_ways_give_the_same_answers(void **state)
     struct test_batch b = test_batch_new(0, 2000);
     struct test_batch strangers = test_batch_new(TEST_STRANGERS, 20000);
     seen_exposure *x;
-    assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL), SEEN_OK);
+    assert_int_equal(seen_exposure_new(&x, NULL, test_secret, NULL, NULL),
+                     SEEN_OK);
     seen_record record = {0};
     assert_int_equal(seen_exposure_mark(x, record, 1000,
                                         seen_keys_of(b.keys, 2000), NULL,
