@@ -27,7 +27,7 @@
 
 #define GIVEN_META 1u  /* otherwise a good one */
 #define RIGHT_META 2u  /* its checksum is made right */
-#define RECORDED    4u  /* everybody has the record */
+#define RECORDED   4u  /* everybody has the record */
 #define WRITES     8u  /* open to write */
 #define OTHER      16u /* under another policy */
 
@@ -184,9 +184,9 @@ static bool there(const char *dir)
 }
 
 static seen_status backend_open(void **backend, const char *dir, bool write,
-                              seen_outcome *outcome, seen_error *error)
+                                seen_error *error)
 {
-    (void)dir, (void)write, (void)r;
+    (void)dir, (void)write, (void)error;
     *backend = &disk;
     return SEEN_OK;
 }
@@ -221,10 +221,9 @@ static uint64_t one(void *backend)
     return 1;
 }
 
-static seen_status meta(void *backend, struct seen_meta *out,
-                        seen_outcome *outcome, seen_error *error)
+static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
 {
-    (void)backend, (void)r;
+    (void)backend, (void)error;
     return seen_meta_get(disk.meta, sizeof disk.meta, out);
 }
 
@@ -278,26 +277,26 @@ static void sizes(void *backend, uint64_t *users, uint64_t *bytes)
 }
 
 static const struct seen_backend_ops fake_backend = {.there = there,
-                                                 .open = backend_open,
-                                                 .close = nothing,
-                                                 .disown = nothing,
-                                                 .meta = meta,
-                                                 .view_new = view_new,
-                                                 .view_free = nothing,
-                                                 .wake = awake,
-                                                 .sleep = nothing,
-                                                 .sees = zero,
-                                                 .hold = nothing,
-                                                 .told = meta,
-                                                 .get = get,
-                                                 .each = each,
-                                                 .begin = awake,
-                                                 .number = one,
-                                                 .put = put,
-                                                 .commit = commit,
-                                                 .abort = nothing,
-                                                 .grow = fine,
-                                                 .sizes = sizes};
+                                                     .open = backend_open,
+                                                     .close = nothing,
+                                                     .disown = nothing,
+                                                     .meta = meta,
+                                                     .view_new = view_new,
+                                                     .view_free = nothing,
+                                                     .wake = awake,
+                                                     .sleep = nothing,
+                                                     .sees = zero,
+                                                     .hold = nothing,
+                                                     .told = meta,
+                                                     .get = get,
+                                                     .each = each,
+                                                     .begin = awake,
+                                                     .number = one,
+                                                     .put = put,
+                                                     .commit = commit,
+                                                     .abort = nothing,
+                                                     .grow = fine,
+                                                     .sizes = sizes};
 
 /* ---- The input ---------------------------------------------------------- */
 
