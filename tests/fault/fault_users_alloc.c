@@ -61,8 +61,8 @@ static seen_status open_users(seen_users **u, seen_mode mode,
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     if (!run.lasts) return seen_users_open(u, "mem:", &o, &outcome, &error);
-    seen_status status = seen_local_open(u, run.dir, &seen_backend_lmdb, true, &o,
-                                         &outcome, &error);
+    seen_status status = seen_local_open(u, run.dir, &seen_backend_lmdb, true,
+                                         &o, &outcome, &error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
     return status;
 }

@@ -19,8 +19,8 @@
 
 #include "helpers/fault_os.h"
 #include "helpers/scratch.h"
-#include "helpers/sim_os.h"
 #include "helpers/sim_backend.h"
+#include "helpers/sim_os.h"
 #include "helpers/users_model.h"
 #include "users/local.h"
 

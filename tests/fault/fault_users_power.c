@@ -15,8 +15,8 @@
 
 #include "seen_users.h"
 
-#include "helpers/sim_os.h"
 #include "helpers/sim_backend.h"
+#include "helpers/sim_os.h"
 #include "helpers/users_model.h"
 #include "users/local.h"
 

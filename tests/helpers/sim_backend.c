@@ -154,7 +154,7 @@ struct sim_backend *sim_backend_after(const struct sim_backend *s, bool newer)
 }
 
 void sim_backend_on_step(struct sim_backend *s,
-                       void (*hook)(void *ctx, const char *call), void *ctx)
+                         void (*hook)(void *ctx, const char *call), void *ctx)
 {
     s->hook = hook;
     s->ctx = ctx;
@@ -212,7 +212,7 @@ static void lose_everything(struct sim_backend *s)
 }
 
 static seen_status backend_open(void **backend, const char *dir, bool write,
-                              seen_error *error)
+                                seen_error *error)
 {
     bool made;
     seen_status status = seen_backend_look(dir, &made, error);

@@ -36,7 +36,7 @@ struct sim_backend *sim_backend_after(const struct sim_backend *s, bool newer);
 /* Call `hook` with "begin" before each transaction, with "during commit" when it
  * may be on disk, and with "after commit" when it is. */
 void sim_backend_on_step(struct sim_backend *s,
-                       void (*hook)(void *ctx, const char *call), void *ctx);
+                         void (*hook)(void *ctx, const char *call), void *ctx);
 
 /* The nth begin, put or commit from now on fails with SEEN_IO and EIO; 0: none.
  * `landed`: if it is a commit, the transaction is there all the same. */
