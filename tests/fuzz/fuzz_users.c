@@ -184,9 +184,9 @@ static bool there(const char *dir)
 }
 
 static seen_status backend_open(void **backend, const char *dir, bool write,
-                                seen_outcome *outcome, seen_error *error)
+                                seen_error *error)
 {
-    (void)dir, (void)write, (void)r;
+    (void)dir, (void)write, (void)error;
     *backend = &disk;
     return SEEN_OK;
 }
@@ -221,10 +221,9 @@ static uint64_t one(void *backend)
     return 1;
 }
 
-static seen_status meta(void *backend, struct seen_meta *out,
-                        seen_outcome *outcome, seen_error *error)
+static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
 {
-    (void)backend, (void)r;
+    (void)backend, (void)error;
     return seen_meta_get(disk.meta, sizeof disk.meta, out);
 }
 
