@@ -100,10 +100,9 @@ static seen_status build_ours(double bits_per_key, seen_keys keys, void *buf,
                               size_t cap, size_t *len)
 {
     const size_t n = keys.n;
-    static const seen_allocator system_memory;
     uint64_t few[2 * ON_STACK], *hashes = few;
     const uint64_t bytes = 2 * sizeof *hashes * (uint64_t)n;
-    if (n > ON_STACK) hashes = seen_alloc_zeroed(&system_memory, bytes);
+    if (n > ON_STACK) hashes = seen_alloc_zeroed(&seen_system_memory, bytes);
     if (!hashes) return SEEN_NOMEM;
     uint64_t *spare = hashes + n;
     for (size_t at = 0, now; at < n; at += now) {
@@ -123,7 +122,7 @@ static seen_status build_ours(double bits_per_key, seen_keys keys, void *buf,
         status = SEEN_SHORT;
     else
         *len = sorted_build(bits_per_key, hashes, different, spare, buf);
-    if (hashes != few) seen_release(&system_memory, hashes, bytes);
+    if (hashes != few) seen_release(&seen_system_memory, hashes, bytes);
     return status;
 }
 

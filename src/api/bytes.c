@@ -31,8 +31,6 @@
 
 /* ---- Save --------------------------------------------------------------- */
 
-static const seen_allocator system_memory;
-
 static void measure_list(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = 0;
@@ -48,7 +46,7 @@ static seen_status save_list(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = out->header.listed_len;
     if (len == 0) return SEEN_OK;
-    out->listed = seen_alloc_zeroed(&system_memory, len);
+    out->listed = seen_alloc_zeroed(&seen_system_memory, len);
     if (!out->listed) return SEEN_NOMEM;
     out->body.listed = out->listed;
     return seen_allowlist_save(f->allowed, out->listed, len, &len);
@@ -56,8 +54,8 @@ static seen_status save_list(const seen_filter *f, struct seen_saved *out)
 
 void seen_saved_free(struct seen_saved *s)
 {
-    seen_release(&system_memory, s->listed, s->header.listed_len);
-    seen_release(&system_memory, s->whole, s->whole_len);
+    seen_release(&seen_system_memory, s->listed, s->header.listed_len);
+    seen_release(&seen_system_memory, s->whole, s->whole_len);
     s->listed = s->whole = NULL;
 }
 
@@ -101,7 +99,7 @@ static seen_status save_whole(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = (size_t)out->whole_len;
     if (f->plan.kind != SEEN_FOREIGN) return SEEN_OK;
-    out->whole = seen_alloc_zeroed(&system_memory, out->whole_len);
+    out->whole = seen_alloc_zeroed(&seen_system_memory, out->whole_len);
     if (!out->whole) return SEEN_NOMEM;
     out->parts[0].at = out->whole;
     return seen_export(f, NULL, out->whole, len, &len, NULL);
@@ -166,11 +164,11 @@ static seen_status put_head(const seen_filter *f, struct seen_saved *s,
         seen_native_head(&s->header, &s->body, to);
         return SEEN_OK;
     }
-    uint8_t *head = seen_alloc_zeroed(&system_memory, len);
+    uint8_t *head = seen_alloc_zeroed(&seen_system_memory, len);
     if (!head) return SEEN_NOMEM;
     seen_native_head(&s->header, &s->body, head);
     memcpy(to, head + from, (size_t)n);
-    seen_release(&system_memory, head, len);
+    seen_release(&seen_system_memory, head, len);
     return SEEN_OK;
 }
 
@@ -447,12 +445,12 @@ static seen_status check_bytes(const seen_filter *f, const uint8_t *payload,
                                size_t len)
 {
     size_t again = 0;
-    uint8_t *bytes = seen_alloc_zeroed(&system_memory, len + 1);
+    uint8_t *bytes = seen_alloc_zeroed(&seen_system_memory, len + 1);
     if (!bytes) return SEEN_NOMEM;
     seen_status status = seen_export(f, NULL, bytes, len, &again, NULL);
     bool same = status == SEEN_OK && again == len &&
                 (len == 0 || memcmp(bytes, payload, len) == 0);
-    seen_release(&system_memory, bytes, len + 1);
+    seen_release(&seen_system_memory, bytes, len + 1);
     return same ? SEEN_OK : SEEN_CORRUPT;
 }
 

@@ -32,6 +32,8 @@ static bool is_default(const seen_allocator *a)
     return a->alloc == NULL;
 }
 
+const seen_allocator seen_system_memory = {0};
+
 seen_allocator seen_allocator_or_default(const seen_allocator *wanted)
 {
     return wanted ? *wanted : (seen_allocator){0};

@@ -11,6 +11,9 @@
 
 #include "base/base.h"
 
+/* The system's, for memory that belongs to no filter of a caller. */
+SEEN_PRIVATE extern const seen_allocator seen_system_memory;
+
 /* The allocator to use for `wanted`, which may be NULL. */
 SEEN_PRIVATE seen_allocator
 seen_allocator_or_default(const seen_allocator *wanted);

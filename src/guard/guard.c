@@ -79,8 +79,6 @@ struct seen_guard {
     struct shard shards[SHARDS];
 };
 
-static const seen_allocator system_memory;
-
 const char *seen_reason_name(seen_reason reason)
 {
     static const char *const names[] = {"maybe",   "listed", "created",
@@ -101,11 +99,12 @@ void seen_guard_free(seen_guard *g)
     if (!g) return;
     for (size_t i = 0; i < SHARDS; i++) {
         pthread_mutex_destroy(&g->shards[i].lock);
-        seen_release(&system_memory, g->shards[i].memories, memory_size(g));
+        seen_release(&seen_system_memory, g->shards[i].memories,
+                     memory_size(g));
     }
     seen_free(g->filter);
     seen_allowlist_free(g->since);
-    seen_release(&system_memory, g, sizeof *g);
+    seen_release(&seen_system_memory, g, sizeof *g);
 }
 
 static seen_status check_options(const seen_guard_options *o, seen_error *error)
@@ -139,7 +138,7 @@ seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options,
                          "g: expected a pointer, got NULL");
     seen_status status = check_options(o, error);
     if (status != SEEN_OK) return status;
-    seen_guard *g = seen_alloc_zeroed(&system_memory, sizeof *g);
+    seen_guard *g = seen_alloc_zeroed(&seen_system_memory, sizeof *g);
     if (!g) return seen_error_end(error, SEEN_NOMEM);
     uint64_t misses = o->misses ? o->misses : MISSES;
     g->buckets = (misses + SHARDS * WAYS - 1) / (SHARDS * WAYS);
@@ -152,7 +151,7 @@ seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options,
     for (size_t i = 0; i < SHARDS; i++) {
         struct shard *s = &g->shards[i];
         pthread_mutex_init(&s->lock, NULL);
-        s->memories = seen_alloc_zeroed(&system_memory, memory_size(g));
+        s->memories = seen_alloc_zeroed(&seen_system_memory, memory_size(g));
         if (!s->memories && status == SEEN_OK)
             status = seen_fail(error, SEEN_NOMEM, "misses",
                                "no memory for %" PRIu64 " remembered misses of "

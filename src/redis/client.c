@@ -62,8 +62,6 @@ struct seen_redis {
     struct problem final, later;
 };
 
-static const seen_allocator system_memory;
-
 /* ---- Slots -------------------------------------------------------------- */
 
 /* CRC-16/XMODEM: polynomial 1021, from 0. */
@@ -704,7 +702,7 @@ bool seen_redis_rest(uint64_t until)
 seen_status seen_redis_open(seen_redis **out, struct seen_url *url, uint32_t db,
                             seen_error *error)
 {
-    seen_redis *c = seen_alloc_zeroed(&system_memory, sizeof *c);
+    seen_redis *c = seen_alloc_zeroed(&seen_system_memory, sizeof *c);
     if (!c) return SEEN_NOMEM;
     memcpy(c->user, url->user, sizeof c->user);
     memcpy(c->password, url->password, sizeof c->password);
@@ -740,5 +738,5 @@ void seen_redis_close(seen_redis *c)
     if (!c) return;
     for (uint16_t i = 0; i < c->n_nodes; i++)
         disconnect(&c->nodes[i]);
-    seen_release(&system_memory, c, sizeof *c);
+    seen_release(&seen_system_memory, c, sizeof *c);
 }

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const seen_allocator system_memory;
-
 /* The first line of a file, without what ends it. */
 static seen_status read_password(struct seen_url *url, seen_error *error)
 {
@@ -69,7 +67,7 @@ void seen_pool_close(struct seen_pool *p)
         struct seen_connection *connection = p->idle;
         p->idle = connection->next;
         seen_redis_close(connection->client);
-        seen_release(&system_memory, connection, sizeof *connection);
+        seen_release(&seen_system_memory, connection, sizeof *connection);
     }
     if (!seen_home_left(&p->home)) pthread_mutex_destroy(&p->lock);
 }
@@ -96,7 +94,7 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_connection **out,
     *out = take_idle(p, &reached);
     if (*out) return SEEN_OK;
     struct seen_connection *connection =
-        seen_alloc_zeroed(&system_memory, sizeof *connection);
+        seen_alloc_zeroed(&seen_system_memory, sizeof *connection);
     if (!connection) return SEEN_NOMEM;
     struct seen_url url = p->url; /* each thread notes what it used */
     uint64_t until = seen_redis_patience(&url);
@@ -114,7 +112,7 @@ seen_status seen_pool_take(struct seen_pool *p, struct seen_connection **out,
         pthread_mutex_unlock(&p->lock);
         *out = connection;
     } else {
-        seen_release(&system_memory, connection, sizeof *connection);
+        seen_release(&seen_system_memory, connection, sizeof *connection);
     }
     return *out ? SEEN_OK : seen_fail_as(error, status, &last);
 }

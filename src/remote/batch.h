@@ -16,20 +16,18 @@ struct seen_batch {
 static inline bool seen_batch_new(struct seen_batch *b, uint64_t commands,
                                   uint64_t each)
 {
-    static const seen_allocator system_memory;
     b->list = commands * sizeof *b->k;
     b->bytes = commands * each;
-    b->k = seen_alloc_zeroed(&system_memory, b->list);
-    b->room = seen_alloc_zeroed(&system_memory, b->bytes);
+    b->k = seen_alloc_zeroed(&seen_system_memory, b->list);
+    b->room = seen_alloc_zeroed(&seen_system_memory, b->bytes);
     return b->k && b->room;
 }
 
 /* Also of one that could not be made. */
 static inline void seen_batch_free(struct seen_batch *b)
 {
-    static const seen_allocator system_memory;
-    seen_release(&system_memory, b->k, b->list);
-    seen_release(&system_memory, b->room, b->bytes);
+    seen_release(&seen_system_memory, b->k, b->list);
+    seen_release(&seen_system_memory, b->room, b->bytes);
 }
 
 /* Keys of one pipeline, as pointers and lengths. */

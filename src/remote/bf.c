@@ -19,8 +19,6 @@
 
 #define PIPELINE ((size_t)64 * SEEN_BATCH_KEYS) /* keys; 1.3 MB of commands */
 
-static const seen_allocator system_memory;
-
 /* A command with its arguments side by side: words first, then items. */
 struct call {
     struct seen_command k;
@@ -105,8 +103,8 @@ static seen_status send_some(seen_remote *m, bool adds, seen_keys keys,
     size_t calls = (n + SEEN_BATCH_KEYS - 1) / SEEN_BATCH_KEYS;
     uint64_t size = (calls + 1) * sizeof(struct call);
     uint64_t list = (calls + 1) * sizeof(struct seen_command);
-    struct call *c = seen_alloc_zeroed(&system_memory, size);
-    struct seen_command *k = seen_alloc_zeroed(&system_memory, list);
+    struct call *c = seen_alloc_zeroed(&seen_system_memory, size);
+    struct seen_command *k = seen_alloc_zeroed(&seen_system_memory, list);
     seen_error failed = {0};
     seen_status status = c && k ? SEEN_OK : SEEN_NOMEM;
     for (size_t i = 0; status == SEEN_OK && i < calls; i++) {
@@ -137,8 +135,8 @@ static seen_status send_some(seen_remote *m, bool adds, seen_keys keys,
                               there ? there + from : NULL, error);
     }
     if (k) seen_redis_done(k, calls + 1);
-    seen_release(&system_memory, k, list);
-    seen_release(&system_memory, c, size);
+    seen_release(&seen_system_memory, k, list);
+    seen_release(&seen_system_memory, c, size);
     return status;
 }
 

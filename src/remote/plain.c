@@ -49,8 +49,6 @@
 #define LINES_MAX  ((uint64_t)1 << 36)
 #define WORDS      3 /* log2 of a line's eight */
 
-static const seen_allocator system_memory;
-
 struct plain {
     uint64_t lines, items;
     uint32_t probes; /* lines of a key */
@@ -272,7 +270,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
                         seen_outcome *outcome, seen_error *error)
 {
     seen_error found = {0};
-    m->own = seen_alloc_zeroed(&system_memory, sizeof(struct plain));
+    m->own = seen_alloc_zeroed(&seen_system_memory, sizeof(struct plain));
     if (!m->own) return SEEN_NOMEM;
     seen_status status = find(m, &found);
     if (status != SEEN_ABSENT || !create)
@@ -286,7 +284,7 @@ static seen_status open(seen_remote *m, const seen_spec *create,
 
 static void close(seen_remote *m)
 {
-    seen_release(&system_memory, m->own, sizeof(struct plain));
+    seen_release(&seen_system_memory, m->own, sizeof(struct plain));
 }
 
 /* ---- Keys --------------------------------------------------------------- */
@@ -393,9 +391,9 @@ static bool make_room(struct batch *b, const struct plain *p, size_t keys,
         (adds ? SEEN_LINE_WORDS * SEEN_WIRE_BIT : 2 * SEEN_WIRE_NUMBER);
     *b = (struct batch){.probes = keys * p->probes, .most_parts = parts_of(p)};
     if (b->most_parts > b->probes) b->most_parts = b->probes;
-    b->o = seen_alloc_zeroed(&system_memory, b->probes * sizeof *b->o);
+    b->o = seen_alloc_zeroed(&seen_system_memory, b->probes * sizeof *b->o);
     b->part =
-        seen_alloc_zeroed(&system_memory, b->most_parts * sizeof *b->part);
+        seen_alloc_zeroed(&seen_system_memory, b->most_parts * sizeof *b->part);
     return seen_batch_new(&b->commands, b->probes + b->most_parts, each) &&
            b->o && b->part;
 }
@@ -403,8 +401,8 @@ static bool make_room(struct batch *b, const struct plain *p, size_t keys,
 static void free_room(struct batch *b)
 {
     seen_batch_free(&b->commands);
-    seen_release(&system_memory, b->part, b->most_parts * sizeof *b->part);
-    seen_release(&system_memory, b->o, b->probes * sizeof *b->o);
+    seen_release(&seen_system_memory, b->part, b->most_parts * sizeof *b->part);
+    seen_release(&seen_system_memory, b->o, b->probes * sizeof *b->o);
 }
 
 static void note_part(struct batch *b, uint64_t part)

@@ -14,8 +14,6 @@
 #define BITS_MAX ((uint64_t)1 << 32) /* of a string: 512 MB */
 #define TTL_MAX  ((uint64_t)1 << 48) /* milliseconds: 8,900 years */
 
-static const seen_allocator system_memory;
-
 static const struct seen_remote_ops *const kinds[] = {
 #define REMOTE(ops) &ops,
 #include "remote/remotes.def"
@@ -125,7 +123,7 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
                              : "no filter on a server has such a URL: expected "
                                "redis://, redis+plain://, redis+gozero:// or "
                                "redis+bitmap://");
-    seen_remote *m = seen_alloc_zeroed(&system_memory, sizeof *m);
+    seen_remote *m = seen_alloc_zeroed(&seen_system_memory, sizeof *m);
     if (!m) return seen_error_end(error, SEEN_NOMEM);
     m->ops = ops;
     seen_status status =
@@ -149,7 +147,7 @@ void seen_remote_close(seen_remote *m)
     if (!m) return;
     if (m->ops->close && m->own) m->ops->close(m);
     seen_pool_close(&m->pool);
-    seen_release(&system_memory, m, sizeof *m);
+    seen_release(&seen_system_memory, m, sizeof *m);
 }
 
 seen_status seen_remote_do(seen_remote *m, struct seen_command *k, int argc,

@@ -40,8 +40,6 @@ enum {
     FRAME_ADVANCE = 4 /* the time, 8 bytes */
 };
 
-static const seen_allocator system_memory;
-
 /* ---- Frames --------------------------------------------------------------- */
 
 static size_t hash_size(const seen_filter *f)
@@ -433,8 +431,8 @@ static seen_status change_in_frames(seen_file *file, uint32_t type,
                                     seen_error *error)
 {
     size_t most = seen_min_size(keys.n, FRAME_KEYS);
-    seen_hash *h = seen_alloc_zeroed(&system_memory, most * sizeof *h);
-    uint8_t *bytes = seen_alloc_zeroed(&system_memory, most * sizeof *h);
+    seen_hash *h = seen_alloc_zeroed(&seen_system_memory, most * sizeof *h);
+    uint8_t *bytes = seen_alloc_zeroed(&seen_system_memory, most * sizeof *h);
     seen_status status = h && bytes ? SEEN_OK : SEEN_NOMEM;
     while (status == SEEN_OK && *done < keys.n) {
         size_t now = seen_min_size(most, keys.n - *done), part = 0;
@@ -446,8 +444,8 @@ static seen_status change_in_frames(seen_file *file, uint32_t type,
         *done += part;
     }
     int before = errno;
-    seen_release(&system_memory, bytes, most * sizeof *h);
-    seen_release(&system_memory, h, most * sizeof *h);
+    seen_release(&seen_system_memory, bytes, most * sizeof *h);
+    seen_release(&seen_system_memory, h, most * sizeof *h);
     errno = before;
     return explain_refusal(file, status, *done, keys.n, error);
 }

@@ -50,8 +50,6 @@
 
 #define DOUBTS 10 /* times that damage must be seen */
 
-static const seen_allocator system_memory;
-
 /* ---- A handle, and what it has mapped ------------------------------------- */
 
 /* Under the name of the file itself: file, journal and what is written beside
@@ -63,11 +61,11 @@ seen_status seen_file_make(seen_file **out, const char *path, seen_mode mode,
     if (seen_io_resolve(path, real, sizeof real) != SEEN_OK)
         return seen_fail_io(error, "path", "look at the file");
     size_t size = strlen(real) + 1;
-    seen_file *file = seen_alloc_zeroed(&system_memory, sizeof *file);
-    char *copy = seen_alloc_zeroed(&system_memory, size);
+    seen_file *file = seen_alloc_zeroed(&seen_system_memory, sizeof *file);
+    char *copy = seen_alloc_zeroed(&seen_system_memory, size);
     if (!file || !copy) {
-        seen_release(&system_memory, copy, size);
-        seen_release(&system_memory, file, sizeof *file);
+        seen_release(&seen_system_memory, copy, size);
+        seen_release(&seen_system_memory, file, sizeof *file);
         return seen_file_explain(error, SEEN_NOMEM);
     }
     memcpy(copy, real, size);
@@ -84,9 +82,9 @@ seen_status seen_file_make(seen_file **out, const char *path, seen_mode mode,
 
 static void free_memory(seen_file *file)
 {
-    seen_release(&system_memory, file->dirty, file->pages);
-    seen_release(&system_memory, file->path, file->path_size);
-    seen_release(&system_memory, file, sizeof *file);
+    seen_release(&seen_system_memory, file->dirty, file->pages);
+    seen_release(&seen_system_memory, file->path, file->path_size);
+    seen_release(&seen_system_memory, file, sizeof *file);
 }
 
 static seen_status map_file(seen_file *file, enum seen_map_mode mode,
@@ -331,7 +329,7 @@ static seen_status load_filter(seen_file *file,
             return seen_fail_io(error, "path",
                                 "claim space for the holes in the file");
         file->pages = seen_native_pages(file->header.payload_len);
-        file->dirty = seen_alloc_zeroed(&system_memory, file->pages);
+        file->dirty = seen_alloc_zeroed(&seen_system_memory, file->pages);
         if (!file->dirty) return seen_file_explain(error, SEEN_NOMEM);
         unmap_file(file);
         seen_status status = map_file(file, SEEN_MAP_WRITE, error);
@@ -397,7 +395,7 @@ static seen_status leave_place(seen_file *file, seen_error *error)
     file->filter = copy;
     file->in_place = false;
     unmap_file(file);
-    seen_release(&system_memory, file->dirty, file->pages);
+    seen_release(&seen_system_memory, file->dirty, file->pages);
     file->dirty = NULL;
     file->pages = 0;
     return SEEN_OK;

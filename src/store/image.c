@@ -34,8 +34,6 @@
 
 #define PIECE ((uint64_t)1 << 20) /* written at once */
 
-static const seen_allocator system_memory;
-
 /* ---- Bytes of a container ------------------------------------------------- */
 
 static bool is_zero(const uint8_t *p, uint64_t len)
@@ -49,13 +47,13 @@ static seen_status write_container(void *saved, int fd)
     struct seen_saved *s = saved;
     uint64_t offset = s->header.payload_offset;
     if (!SEEN_LITTLE_ENDIAN) return SEEN_UNSUPPORTED;
-    uint8_t *head = seen_alloc_zeroed(&system_memory, offset);
+    uint8_t *head = seen_alloc_zeroed(&seen_system_memory, offset);
     if (!head) return SEEN_NOMEM;
     seen_native_head(&s->header, &s->body, head);
     seen_status status = seen_io_allocate(fd, offset + s->header.payload_len);
     if (status == SEEN_OK)
         status = seen_io_write_at(fd, head, (size_t)offset, 0);
-    seen_release(&system_memory, head, offset);
+    seen_release(&seen_system_memory, head, offset);
     for (uint32_t i = 0; i < s->body.count; i++) {
         const struct seen_part *part = &s->parts[i];
         const uint8_t *from = part->at;
@@ -77,11 +75,11 @@ static seen_status pour_container(void *saved, int fd)
     static const uint8_t zeros[SEEN_LINE_SIZE];
     struct seen_saved *s = saved;
     uint64_t len = s->header.payload_offset;
-    uint8_t *head = seen_alloc_zeroed(&system_memory, len);
+    uint8_t *head = seen_alloc_zeroed(&seen_system_memory, len);
     if (!head) return SEEN_NOMEM;
     seen_native_head(&s->header, &s->body, head);
     seen_status status = seen_io_write(fd, head, (size_t)len);
-    seen_release(&system_memory, head, len);
+    seen_release(&seen_system_memory, head, len);
     for (uint32_t i = 0; status == SEEN_OK && i < s->body.count; i++) {
         const struct seen_part *part = &s->parts[i];
         status = seen_io_write(fd, part->at, (size_t)part->len);

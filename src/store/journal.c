@@ -76,7 +76,6 @@
 #define SEGMENT_MAX ((uint64_t)1 << 40)
 
 static const uint8_t magic[8] = {0x89, 'S', 'E', 'J', 'L', '\r', '\n', 0x1a};
-static const seen_allocator system_memory;
 
 /* ---- Names -------------------------------------------------------------- */
 
@@ -120,10 +119,11 @@ struct listing {
 static bool make_room(struct listing *l)
 {
     size_t room = l->room ? 2 * l->room : 64;
-    uint64_t *first = seen_alloc_zeroed(&system_memory, room * sizeof *first);
+    uint64_t *first =
+        seen_alloc_zeroed(&seen_system_memory, room * sizeof *first);
     if (!first) return false;
     if (l->n) memcpy(first, l->first, l->n * sizeof *first);
-    seen_release(&system_memory, l->first, l->room * sizeof *first);
+    seen_release(&seen_system_memory, l->first, l->room * sizeof *first);
     l->first = first;
     l->room = room;
     return true;
@@ -167,7 +167,7 @@ static seen_status list_segments(const char *path, struct listing *l)
 static void free_listing(struct listing *l)
 {
     int before = errno;
-    seen_release(&system_memory, l->first, l->room * sizeof *l->first);
+    seen_release(&seen_system_memory, l->first, l->room * sizeof *l->first);
     errno = before;
 }
 
@@ -546,11 +546,11 @@ seen_status seen_journal_open(seen_journal **out, const char *path,
                               uint64_t epoch, uint64_t last)
 {
     size_t size = strlen(path) + 1;
-    seen_journal *j = seen_alloc_zeroed(&system_memory, sizeof *j);
-    char *copy = seen_alloc_zeroed(&system_memory, size);
+    seen_journal *j = seen_alloc_zeroed(&seen_system_memory, sizeof *j);
+    char *copy = seen_alloc_zeroed(&seen_system_memory, size);
     if (!j || !copy) {
-        seen_release(&system_memory, copy, size);
-        seen_release(&system_memory, j, sizeof *j);
+        seen_release(&seen_system_memory, copy, size);
+        seen_release(&seen_system_memory, j, sizeof *j);
         return SEEN_NOMEM;
     }
     memcpy(copy, path, size);
@@ -587,18 +587,18 @@ void seen_journal_abandon(seen_journal *j)
 {
     if (!j) return;
     seen_io_close(j->fd);
-    seen_release(&system_memory, j->frame, j->frame_room);
-    seen_release(&system_memory, j->path, j->path_size);
-    seen_release(&system_memory, j, sizeof *j);
+    seen_release(&seen_system_memory, j->frame, j->frame_room);
+    seen_release(&seen_system_memory, j->path, j->path_size);
+    seen_release(&seen_system_memory, j, sizeof *j);
 }
 
 static bool frame_has_room(seen_journal *j, size_t size)
 {
     if (size <= j->frame_room) return true;
     size_t room = size < 65536 ? 65536 : size;
-    uint8_t *frame = seen_alloc_zeroed(&system_memory, room);
+    uint8_t *frame = seen_alloc_zeroed(&seen_system_memory, room);
     if (!frame) return false;
-    seen_release(&system_memory, j->frame, j->frame_room);
+    seen_release(&seen_system_memory, j->frame, j->frame_room);
     j->frame = frame;
     j->frame_room = room;
     return true;

@@ -22,8 +22,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static const seen_allocator system_memory;
-
 /* ---- Look ----------------------------------------------------------------- */
 
 seen_status seen_file_look(const char *path, seen_facts *facts,
@@ -118,7 +116,7 @@ static seen_status verify_once(seen_file *file, bool *settled,
 
     bool journaled = file->header.flags & SEEN_NATIVE_JOURNALED;
     file->pages = seen_native_pages(file->header.payload_len);
-    file->dirty = seen_alloc_zeroed(&system_memory, 2 * file->pages);
+    file->dirty = seen_alloc_zeroed(&seen_system_memory, 2 * file->pages);
     if (!file->dirty) return seen_file_explain(error, SEEN_NOMEM);
     uint8_t *bad = file->dirty + file->pages;
     uint64_t first = compare_pages(file, bad);
@@ -157,7 +155,7 @@ seen_status seen_file_verify(const char *path, seen_outcome *outcome,
         file->outcome = (seen_outcome){0};
         status = verify_once(file, &settled, error);
         seen_file_let_go(file);
-        seen_release(&system_memory, file->dirty, 2 * file->pages);
+        seen_release(&seen_system_memory, file->dirty, 2 * file->pages);
         file->dirty = NULL;
     }
     if (!settled) status = seen_file_too_fast(error);

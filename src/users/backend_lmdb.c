@@ -34,8 +34,6 @@ struct view {
     bool awake, held;
 };
 
-static const seen_allocator system_memory;
-
 /* ---- Transactions that read --------------------------------------------- */
 
 static void lock_map(struct seen_lmdb *s)
@@ -123,7 +121,7 @@ static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
 
 static seen_status view_new(void *backend, void **out)
 {
-    struct view *v = seen_alloc_zeroed(&system_memory, sizeof *v);
+    struct view *v = seen_alloc_zeroed(&seen_system_memory, sizeof *v);
     if (!v) return SEEN_NOMEM;
     v->backend = backend;
     *out = v;
@@ -162,7 +160,7 @@ static void view_free(void *view)
         view_sleep(v);
         if (v->txn) mdb_txn_abort(v->txn);
     }
-    seen_release(&system_memory, v, sizeof *v);
+    seen_release(&seen_system_memory, v, sizeof *v);
 }
 
 static seen_status view_wake(void *view, seen_error *error)

@@ -44,8 +44,6 @@
 #define MADE 0600
 #define LACK ((uint64_t)1 << 16) /* bytes free: then it was that */
 
-static const seen_allocator system_memory;
-
 /* ---- Errors ------------------------------------------------------------- */
 
 /* LMDB calls a write that was cut short EIO; on a full disk that is for the lack
@@ -194,7 +192,7 @@ static void close_disowned(struct seen_lmdb *s)
     strike_off(s);
     if (pthread_mutex_trylock(&s->gate) != 0) return;
     seen_io_close(s->writers_lock);
-    seen_release(&system_memory, s, sizeof *s);
+    seen_release(&seen_system_memory, s, sizeof *s);
 }
 
 void seen_lmdb_close(void *backend)
@@ -209,7 +207,7 @@ void seen_lmdb_close(void *backend)
     seen_io_close(s->writers_lock);
     pthread_mutex_destroy(&s->gate);
     pthread_rwlock_destroy(&s->growing);
-    seen_release(&system_memory, s, sizeof *s);
+    seen_release(&seen_system_memory, s, sizeof *s);
 }
 
 bool seen_lmdb_path(char buf[SEEN_PATH_ROOM], const char *dir, const char *name)
@@ -392,7 +390,7 @@ seen_status seen_lmdb_open(void **out, const char *dir, bool write,
 {
     struct seen_stat st;
     if (seen_os->stat(dir, &st) != 0) return seen_fail_io(error, NULL, "look");
-    struct seen_lmdb *s = seen_alloc_zeroed(&system_memory, sizeof *s);
+    struct seen_lmdb *s = seen_alloc_zeroed(&seen_system_memory, sizeof *s);
     if (!s) return SEEN_NOMEM;
     pthread_rwlock_init(&s->growing, NULL);
     pthread_mutex_init(&s->gate, NULL);
