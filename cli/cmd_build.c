@@ -138,7 +138,7 @@ static size_t add_keys(struct job *job)
     return done;
 }
 
-static seen_plan plan;
+static seen_plan plan = {.size = sizeof plan};
 
 static void say_rate(char *buf, size_t cap)
 {

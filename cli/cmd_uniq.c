@@ -69,7 +69,7 @@ static const struct option options[] = {
 
 static seen_filter *filter; /* in memory: without --state, or its copy for -c */
 static struct target state; /* the file; not open if it is not there and -c */
-static seen_plan plan;
+static seen_plan plan = {.size = sizeof plan};
 static uint64_t known; /* keys that were in the state before */
 
 /* New lines, so far. */
@@ -277,7 +277,8 @@ static size_t ask(struct job *job)
 /* ---- The end ------------------------------------------------------------ */
 
 static double rate_now;
-static seen_info window; /* at the end, if the state is one */
+static seen_info window = {
+    .size = sizeof window}; /* at the end, if the state is one */
 
 static uint64_t printed(void)
 {
