@@ -88,7 +88,7 @@ static void say_rate(const void *of, char *buf, size_t cap)
                  show_rate(rate, seen_plan_fpp(&f->plan, items)));
 }
 
-static seen_info after;
+static seen_info after = {.size = sizeof after};
 
 /* Looking reads every bit: only for who wants to know. */
 static void close_file(void *of)

@@ -139,7 +139,7 @@ static size_t add_keys(struct job *job)
     return done;
 }
 
-static seen_plan plan;
+static seen_plan plan = {.size = sizeof plan};
 static struct tally tally;
 
 static void say_rate(const void *of, char *buf, size_t cap)

@@ -431,7 +431,7 @@ static void run_lines(struct run *r)
 
 static int run(char **operands, size_t n)
 {
-    struct run r = {0};
+    struct run r = {.window.size = sizeof r.window};
     check_threads(opt.threads);
     if (opt.state) must_not_be_stream(opt.state);
     if (opt.state) output_is_no_input(opt.state, operands, n);

@@ -64,7 +64,7 @@ void take_survey(struct users *u, struct survey *s)
 void find_user(struct users *u, seen_key user, seen_exposure_info *info)
 {
     char text[USER_TEXT];
-    *info = (seen_exposure_info){0};
+    *info = (seen_exposure_info){.size = sizeof *info};
     seen_status s =
         seen_users_info_of(u->store, user, users_now(), info, &u->error);
     if (s == SEEN_OK || s == SEEN_ABSENT) return;

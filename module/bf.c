@@ -207,7 +207,7 @@ static seen_status add_each(struct object *o, const seen_key *keys, size_t n,
     seen_status status = SEEN_OK;
     for (*done = 0; *done < n && status == SEEN_OK;
          *done += status == SEEN_OK) {
-        seen_size was, is;
+        seen_size was = {.size = sizeof was}, is = {.size = sizeof is};
         size_t i = *done;
         seen_size_of(f, &was);
         status = seen_visit(f, keys[i].data, keys[i].len, &before[i]);
@@ -427,7 +427,7 @@ static int reply_window(RedisModuleCtx *ctx, const struct object *o)
 /* Of another system: its own, where its bytes say it. */
 static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
 {
-    seen_info info = {.fpp = o->params.error};
+    seen_info info = {.size = sizeof info, .fpp = o->params.error};
     if (o->params.foreign) seen_info_of(o->filter[0], &info);
     return info.fpp > 0 ? RedisModule_ReplyWithDouble(ctx, info.fpp)
                         : RedisModule_ReplyWithNull(ctx);

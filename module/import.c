@@ -56,6 +56,7 @@ static const char *find_dialect(const struct family *family,
     seen_key text = key_of(name);
     char word[32] = "";
     if (text.len < sizeof word) memcpy(word, text.data, text.len);
+    facts->size = sizeof *facts;
     if (!seen_dialect_named(word, facts))
         return "ERR no such dialect: `seen dialects` lists them";
     bool removes = facts->can & SEEN_CAN_REMOVE;

@@ -314,13 +314,12 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
                             struct seen_native *h, seen_error *e)
 {
     /* 1. Is it ours, whole, and of this version? */
+    if (len < sizeof magic || memcmp(from, magic, sizeof magic) != 0)
+        return seen_corrupt(e, "not a filter of seen: expected its 8 magic "
+                               "bytes at offset 0");
     if (len < SEEN_HEADER_SIZE)
-        return seen_corrupt(e, "too short: %zu bytes, expected a header of %d",
+        return seen_corrupt(e, "cut off: %zu bytes, expected a header of %d",
                             len, SEEN_HEADER_SIZE);
-    if (memcmp(from, magic, sizeof magic) != 0)
-        return seen_corrupt(e,
-                            "not a filter of seen: expected its 8 magic bytes "
-                            "at offset 0");
     uint32_t version = seen_get_le16(from + 8);
     if (version > VERSION)
         return seen_fail(

@@ -99,7 +99,7 @@ static seen_status blocked_plan(const seen_spec *spec, seen_plan *plan,
         return seen_fail(
             e, SEEN_INVALID, "bits",
             "bits %" PRIu64
-            ": expected at least 512, one line, in a blocked filter",
+            ": expected at least 512 bits, one line, in a blocked filter",
             spec->bits);
 
     /* 1. What the hash leaves of the rate for the bits to keep. */

@@ -61,8 +61,8 @@ run bash -c "'$seen' check - asked <f"; expect_out $'c\na'
 run bash -c "'$seen' check - <f"; expect_failure "stdin is the filter: name files with the keys"
 run bash -c "'$seen' check - asked - <f"; expect_failure "stdin is the filter"
 run "$seen" check - asked; expect_failure "stdin: is empty: expected a filter"
-run bash -c "'$seen' check - asked <asked"; expect_failure "stdin: is not a filter, or damaged"
-run bash -c "head -c 300 f | '$seen' check - asked"; expect_failure "stdin: is not a filter, or damaged"
+run bash -c "'$seen' check - asked <asked"; expect_failure "stdin: not a filter of seen"
+run bash -c "head -c 300 f | '$seen' check - asked"; expect_failure "stdin: cut off: 300 bytes, expected"
 cp f hurt; flip hurt $(($(stat -c %s hurt) - 10))
 run bash -c "'$seen' check - asked <hurt"; expect_code 2; expect_err "stdin:"
 "$seen" build -q --secret-file key -o apart abc

@@ -115,7 +115,7 @@ for threads in 1 2 4; do
   expect_code 2; expect_err "/proc/self/mem: read: "
   expect; cmp -s .out numbers || wrong "lines before the error, -j $threads"
 done
-run "$seen" uniq -p 1e-30 aba; expect_failure "-p is below what a 128-bit hash can keep"
+run "$seen" uniq -p 1e-30 aba; expect_failure "below what a 128-bit hash can keep"
 for bad in 0 1 2 -0.5 nan inf NaN 1e-400 10%x 1/0 1/ x '' 0x1p-4 100% '1 %' ' 1%'; do
   run "$seen" uniq -n 100 "-p$bad" aba
   if [ -n "$bad" ]; then expect_failure "expected a rate above 0 and below 1"; fi
@@ -124,9 +124,9 @@ run "$seen" uniq -n 100 -p 1e-300 aba; expect_failure "below what a 128-bit hash
 for bad in 0 -1 nan 1e 1.5 10X 99999999999999999999 1e300 'M' '5 '; do
   run "$seen" uniq -p 1% "-n$bad" aba; expect_failure "expected"
 done
-run "$seen" uniq -p 1% -n 9223372036854775808 aba; expect_failure "-n at this -p take more than 32 TiB"
+run "$seen" uniq -p 1% -n 9223372036854775808 aba; expect_failure "-n 9223372036854775808: takes more than 32 TiB"
 run "$seen" uniq -p 1e-6 -n 1G -M 1MB aba; expect_failure "-M 1 MB is too little: -n and -p need 3.93 GB"
-run "$seen" uniq -M 10 aba; expect_failure "-M of a blocked filter is at least 512"
+run "$seen" uniq -M 10 aba; expect_failure "-M: expected at least 512 bits"
 run "$seen" uniq -n aba; expect_failure "-n aba"
 run "$seen" uniq aba -n; expect_failure "-n needs a value"
 run "$seen" uniq --wrong aba; expect_failure "unknown option --wrong"

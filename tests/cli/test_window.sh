@@ -28,7 +28,7 @@ run "$seen" info eight.seen; expect; grep -q 'in 8 generations' .out || wrong "-
 run "$seen" add -q --last 200 eight.seen later; expect_code 0
 run "$seen" add -q --last 200 --generations 8 eight.seen later; expect_code 0
 run "$seen" add --last 200 --generations 4 eight.seen later; expect_failure "has 8 generations, --generations says 4"
-run "$seen" build --generations 8 -o none keys; expect_failure "--generations is for windows"
+run "$seen" build --generations 8 -o none keys; expect_failure "--generations: for windows"
 run "$seen" build --last 10 --generations 5G -o none keys; expect_failure "--generations"
 run "$seen" build -q --kind window -n 200 -o same.seen keys; expect_code 0
 run "$seen" info same.seen; expect; grep -q 'the last 200 keys, in 4 generations' .out || wrong "-n is --last"
