@@ -95,7 +95,7 @@ static int import(RedisModuleCtx *ctx, const struct family *family,
     if (status == SEEN_NOMEM) return reply_status(ctx, status);
     if (status != SEEN_OK)
         return reply_error(ctx, "ERR received bad data: as %s: %s%s", dialect,
-                           error.text, hint);
+                           error.text, status == SEEN_INVALID ? hint : "");
     RedisModule_ReplicateVerbatim(ctx);
     object_changed(ctx, name,
                    family == &bloom_family ? "bf.import" : "cf.import");
