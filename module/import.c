@@ -86,7 +86,8 @@ static int import(struct call *c, const char *dialect, const seen_spec *spec,
     if (status == SEEN_NOMEM) return reply_status(c->ctx, status);
     if (status != SEEN_OK)
         return reply_error(c->ctx, "ERR received bad data: as %s: %s%s",
-                           dialect, error.text, hint);
+                           dialect, error.text,
+                           status == SEEN_INVALID ? hint : "");
     call_set(c, o);
     RedisModule_ReplicateVerbatim(c->ctx);
     call_changed(c, c->family == &bloom_family ? "bf.import" : "cf.import");

@@ -222,7 +222,7 @@ def refusals(module):
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", "x", says="above 0")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "ERROR", "2", says="error rate")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "WINDOW", "2", says="unknown")
-        refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", "8000", says="beyond bits")
+        refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", "8000", says="at or beyond bit 8000")
         refused(r, "BF.IMPORT", "k", "DIALECT", "gozero", z, "BITS", "4000000000",
                 says="memory-limit")
         refused(r, "BF.IMPORT", "k", "DIALECT", "guava", z, says="as guava")
@@ -275,7 +275,7 @@ def counts_that_cannot_be(module):
 
         one, two = (base64.b64encode(b"\1" * n) for n in (64, 128))
         refused(r, "BF.IMPORT", "el", "DIALECT", "exposure-list",
-                b"1::%s\n1::%s\n" % (one, two), "HASHES", "3", says="different lengths")
+                b"1::%s\n1::%s\n" % (one, two), "HASHES", "3", says="expected one length")
         full = base64.b64encode(b"\xff" * 64)
         r("BF.IMPORT", "full", "DIALECT", "exposure-list", b"5::%s\n" % full, "HASHES", "3")
         r("BF.MERGE", "full", "full")
