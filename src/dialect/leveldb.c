@@ -109,7 +109,7 @@ static uint32_t ideal_bits(double fpp)
 static seen_status leveldb_plan(const seen_spec *spec, struct seen_foreign *f,
                                 seen_error *e)
 {
-    uint32_t b;
+    uint32_t b = 0;
     seen_status status = per_key(spec, ideal_bits(spec->fpp), &b, e);
     return status != SEEN_OK ? status
                              : size(f, spec, b, (uint32_t)(b * 0.69), e);
@@ -119,7 +119,7 @@ static seen_status leveldb_plan(const seen_spec *spec, struct seen_foreign *f,
 static seen_status goleveldb_plan(const seen_spec *spec, struct seen_foreign *f,
                                   seen_error *e)
 {
-    uint32_t b;
+    uint32_t b = 0;
     seen_status status = per_key(spec, ideal_bits(spec->fpp), &b, e);
     if (status != SEEN_OK) return status;
     return size(f, spec, b, (uint8_t)((uint64_t)b * 69 / 100), e);
@@ -132,7 +132,8 @@ static seen_status badger_plan(const seen_spec *spec, struct seen_foreign *f,
 {
     double bits = -(double)spec->items * log(spec->fpp) / (LN2 * LN2);
     double best_k = ceil(LN2 * bits / (double)spec->items);
-    uint32_t b, from_rate = spec->fpp > 0 && spec->items ? (uint32_t)best_k : 0;
+    uint32_t b = 0,
+             from_rate = spec->fpp > 0 && spec->items ? (uint32_t)best_k : 0;
     seen_status status = per_key(spec, from_rate, &b, e);
     return status != SEEN_OK ? status
                              : size(f, spec, b, (uint32_t)(b * 0.69), e);

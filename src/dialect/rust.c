@@ -251,7 +251,7 @@ static seen_status read_chain_head(const uint8_t *buf, size_t len,
 static seen_status read_chain_bytes(const uint8_t *buf, size_t len,
                                     struct seen_foreign *f, seen_error *e)
 {
-    uint64_t n, at = CHAIN_HEAD;
+    uint64_t n = 0, at = CHAIN_HEAD;
     if (read_chain_head(buf, len, f, &n, e) != SEEN_OK) return SEEN_CORRUPT;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
