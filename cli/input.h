@@ -102,7 +102,7 @@ struct chunk {
     size_t cr;       /* lines that end in CR LF, and their keys in CR */
     size_t marked;   /* lines that begin with a mark of UTF-8, and their keys */
     const char *bad; /* why line n is no key: it and the rest are left out */
-    char failure[256]; /* why nothing comes after these lines; "" = nothing */
+    char failure[768]; /* why nothing comes after these lines; "" = nothing */
 };
 
 /* Where line n of a chunk is no key: its bytes, for a message. */

@@ -449,11 +449,11 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
 {
     if (t->remote) {
         t->failed = true;
-        snprintf(c->failure, sizeof c->failure, "%.120s: %.130s", t->name,
+        snprintf(c->failure, sizeof c->failure, "%.256s: %.463s", t->name,
                  t->error.text);
     } else if (status == SEEN_IO) {
         t->failed = true;
-        snprintf(c->failure, sizeof c->failure, "%.120s: %.130s", t->name,
+        snprintf(c->failure, sizeof c->failure, "%.256s: %.463s", t->name,
                  t->store ? t->error.text : strerror(errno));
     } else if (status == SEEN_INVALID && t->facts.plan.kind == SEEN_BITMAP) {
         c->bad = "is not below the bound of this bitmap";

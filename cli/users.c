@@ -619,7 +619,7 @@ bool requests_done(struct users *u, seen_status status,
         if (of != u->error.status) why = seen_strerror(of);
         if (blame_user(u, r->at[i].user, of, why)) continue;
         u->failed = true;
-        snprintf(c->failure, sizeof c->failure, "%s: %s", u->name, why);
+        snprintf(c->failure, sizeof c->failure, "%.256s: %.463s", u->name, why);
         return false;
     }
     return true;
