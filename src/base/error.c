@@ -15,8 +15,9 @@ void seen_error_begin(seen_error *e)
 
 /* Names and what a server has said are in it: bytes that a terminal takes for
  * commands become '?'. */
-static void write_sentence(seen_error *e, const char *field, const char *format,
-                           va_list args)
+__attribute__((format(printf, 3, 0))) static void
+write_sentence(seen_error *e, const char *field, const char *format,
+               va_list args)
 {
     int before = errno;
     e->field = field;
