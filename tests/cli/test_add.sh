@@ -133,15 +133,15 @@ run "$seen" verify f; expect_out "f: good"
 # Where no journal can be, nothing is added, and the file is as good as before.
 long=$(printf 'n%.0s' {1..240}) # with .journal-0000000000000001 too long a name
 "$seen" build -q -o "$long" keys
-run "$seen" add "$long" later; expect_failure "journal: File name too long"
+run "$seen" add "$long" later; expect_failure "begin a journal beside it: File name too long"
 run "$seen" info "$long"; expect; grep -q 'journal   none' .out || wrong "a mark was left"
 expect; [ "$("$seen" check -c - keys <"$long")" = 1000 ] || wrong "the file cannot be piped any more"
 rm "$long"
 
 # A limit to the size of files is an error like a full disk.
 "$seen" build -q -o limited keys; cp limited unlimited
-run bash -c "ulimit -f 8; exec '$seen' add -q limited later"; expect_failure "limited: File too large"
-run bash -c "ulimit -f 1; exec '$seen' build -qo limited later"; expect_failure "limited: write: File too large"
+run bash -c "ulimit -f 8; exec '$seen' add -q limited later"; expect_failure "limited: write to the journal: File too large"
+run bash -c "ulimit -f 1; exec '$seen' build -qo limited later"; expect_failure "limited: write a file beside it: File too large"
 run "$seen" check -qv limited keys; expect_code 1
 run "$seen" add -q limited later; expect_code 0
 run "$seen" verify limited; expect_out "limited: good"
@@ -200,16 +200,16 @@ run "$seen" add --secret-file newkey -n 100 no/such/place keys; expect_code 2; e
 
 # A limit on the size of files is a small disk, with another word for it.
 seq 1 300000 >many
-run bash -c "trap '' XFSZ; ulimit -f 100; '$seen' add -n 1M room keys"; expect_failure "room: write: File too large"
+run bash -c "trap '' XFSZ; ulimit -f 100; '$seen' add -n 1M room keys"; expect_failure "room: write a file beside it: File too large"
 expect_no_file room
-run bash -c "trap '' XFSZ; ulimit -f 100; '$seen' add --kind set room many"; expect_failure "room: File too large"
+run bash -c "trap '' XFSZ; ulimit -f 100; '$seen' add --kind set room many"; expect_failure "room: write to the journal: File too large"
 run "$seen" verify room; expect_code 0
 run "$seen" add -q room many; expect_code 0; run "$seen" check -qv room many; expect_code 1
 mkdir disk
 if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
-  run "$seen" add -n 10M disk/f keys; expect_failure "disk/f: write: No space left on device"
+  run "$seen" add -n 10M disk/f keys; expect_failure "disk/f: write a file beside it: No space left on device"
   expect_no_file disk/f
-  run "$seen" add --kind set disk/f --ack --batch 1000 many; expect_code 2; expect_err "disk/f: No space left on device"
+  run "$seen" add --kind set disk/f --ack --batch 1000 many; expect_code 2; expect_err "disk/f: write to the journal: No space left on device"
   head -n "$(tail -n 1 .out)" many >safe
   run "$seen" verify disk/f; expect_code 0
   run "$seen" check -qv disk/f safe; expect_code 1

@@ -1446,7 +1446,7 @@ static void errors_name_the_field_at_fault(void **state)
     seen_users_open(&u, "mem:", &later, NULL, &e);
     expect_error(&e, SEEN_INVALID, "options.reserved", "reserved[2] is 7");
     seen_users_open(&u, "mem:", &deep, NULL, &e);
-    expect_error(&e, SEEN_INVALID, "options.policy", "items");
+    expect_error(&e, SEEN_INVALID, "policy.items", "items");
     seen_users_open(&u, "ftp:x", NULL, NULL, &e);
     expect_error(&e, SEEN_UNSUPPORTED, "where", "lmdb:DIR or mem:");
 
