@@ -36,7 +36,9 @@ done
 for word in Names Errors Ownership Threads ABI; do
   expect; grep -A1 '^\.TP' "$built/man/seen.3" | grep -qx "$word" || wrong "seen.3: no item $word"
 done
-for symbol in $(grep -ho '\bseen_[a-z0-9_]*(' "$source_dir"/include/*.h | sort -u); do
+# What stands behind an #if of the machine is inside of an inline call.
+for symbol in $(sed '/^#if defined(__AVX2__)/,/^#e/d' "$source_dir"/include/*.h |
+  grep -ho '\bseen_[a-z0-9_]*(' | sort -u); do
   expect; grep -qF "$symbol" "$built/man/seen.3" || wrong "seen.3 does not know $symbol"
 done
 for name in $(sed -n 's/^COMMAND("\([^"]*\)".*/\1/p' "$source_dir/module/commands.def"); do
