@@ -9,7 +9,8 @@
  *
  * Names      A call named ..._maybe is approximate; one named ..._has is exact.
  * Errors     A call that can fail returns seen_status: 0 on success, negative
- *            on error. Out-parameters are written only on success, unless
+ *            on error, and says why in the seen_error of the caller, where it
+ *            takes one. Out-parameters are written only on success, unless
  *            their comment says otherwise. Nothing here prints or exits.
  * Ownership  What a _new, _copy, _load, _view or _open call hands out, the
  *            matching _free or _close takes back; both accept NULL. Memory
@@ -169,9 +170,9 @@ typedef struct seen_allocator {
 /*
  * Zero every field you do not care about: zero means "the default".
  *
- * Set any two of items, fpp and bits; the third is derived. Set hashes as well to insist on k. SEEN_SCALABLE
- * needs fpp alone; items is then what to begin with. SEEN_BITMAP needs bits, the
- * bound of its integers, and none of the others.
+ * Set any two of items, fpp and bits; the third is derived. Set hashes as well to
+ * insist on k. SEEN_SCALABLE needs fpp alone; items is then what to begin with.
+ * SEEN_BITMAP needs bits, the bound of its integers, and none of the others.
  */
 typedef struct seen_spec {
     uint64_t items; /* n: keys you expect to add */

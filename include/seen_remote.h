@@ -22,7 +22,7 @@
  *     redis://[user:password@]host[:port][/db]?prefix=P
  *                keys of a Redis or Valkey server, or cluster, that has seen.so
  *                loaded: P (or "seen:") and the user. Its clock counts, not
- *                `now`; how durable a change is, and when old users leave, is its
+ *                `now_ms`; how durable a change is, and when old users leave, is its
  *                business. A take that got no answer is SEEN_IO: whether it
  *                happened is not known
  *     redis+list://[user:password@]host[:port][/db]?prefix=P

@@ -5,7 +5,7 @@
  *     seen_users *users;
  *     seen_users_open(&users, "lmdb:feed", &(seen_users_options){
  *         .mode = SEEN_DURABLE, .create = true}, NULL, &error);
- *     seen_users_take(users, user, now, seen_keys_of(candidates, 200), 10, taken,
+ *     seen_users_take(users, user, now_ms, seen_keys_of(candidates, 200), 10, taken,
  *                     &n, &error);
  *
  * A store has one secret and one policy (seen_exposure.h) and for each user, 1 to
@@ -117,34 +117,35 @@ SEEN_API seen_status seen_users_close(seen_users *u, seen_error *error);
 /* As the calls of seen_exposure.h. A user who is unknown has been shown
  * nothing. SEEN_INVALID: a name of no or too many bytes. */
 SEEN_API seen_status seen_users_maybe_many(seen_users *u, seen_key user,
-                                           uint64_t now, seen_keys items,
+                                           uint64_t now_ms, seen_keys items,
                                            bool *answers, seen_error *error);
 /* Indices of items: `fresh` has room for items.n, *n says how many. */
 SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
-                                      uint64_t now, seen_keys items,
+                                      uint64_t now_ms, seen_keys items,
                                       size_t *fresh, size_t *n,
                                       seen_error *error);
-SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
-                                     seen_keys items, bool *fresh,
-                                     seen_error *error);
+SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user,
+                                     uint64_t now_ms, seen_keys items,
+                                     bool *fresh, seen_error *error);
 /* Indices of items: `taken` has room for count or items.n, whichever is less.
  * SEEN_INVALID also where it could take more items than the policy holds
  * (seen_policy_holds()): the first ones would be fresh again. */
-SEEN_API seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
-                                     seen_keys items, size_t count,
-                                     size_t *taken, size_t *n,
+SEEN_API seen_status seen_users_take(seen_users *u, seen_key user,
+                                     uint64_t now_ms, seen_keys items,
+                                     size_t count, size_t *taken, size_t *n,
                                      seen_error *error);
 SEEN_API seen_status seen_users_forget(seen_users *u, seen_key user,
-                                       uint64_t now, seen_keys items,
+                                       uint64_t now_ms, seen_keys items,
                                        seen_error *error);
 /* Everything about a user; known: there was something. */
 SEEN_API seen_status seen_users_forget_user(seen_users *u, seen_key user,
-                                            uint64_t now, bool *known,
+                                            uint64_t now_ms, bool *known,
                                             seen_error *error);
 
 /* SEEN_ABSENT: no unexpired marks for this user. */
 SEEN_API seen_status seen_users_info_of(seen_users *u, seen_key user,
-                                        uint64_t now, seen_exposure_info *info,
+                                        uint64_t now_ms,
+                                        seen_exposure_info *info,
                                         seen_error *error);
 /* The record itself; *len is written on SEEN_OK and on SEEN_SHORT. */
 SEEN_API seen_status seen_users_record(seen_users *u, seen_key user, void *buf,
@@ -168,10 +169,10 @@ typedef struct seen_users_request {
 /* SEEN_OK if all requests are; otherwise the status of the first that is not, and
  * the error names its index and its user. Requests for one user are carried out in
  * their order. If one is SEEN_INVALID none is carried out, and none is SEEN_OK. */
-SEEN_API seen_status seen_users_mark_many(seen_users *u, uint64_t now,
+SEEN_API seen_status seen_users_mark_many(seen_users *u, uint64_t now_ms,
                                           seen_users_request *r, size_t n,
                                           seen_error *error);
-SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now,
+SEEN_API seen_status seen_users_take_many(seen_users *u, uint64_t now_ms,
                                           seen_users_request *r, size_t n,
                                           seen_error *error);
 
@@ -194,7 +195,7 @@ typedef struct seen_users_entry {
 /* Each user, until `each` gives false; in no promised order, while other threads
  * go on. `each` makes no calls on the store. */
 SEEN_API seen_status
-seen_users_each(seen_users *u, uint64_t now,
+seen_users_each(seen_users *u, uint64_t now_ms,
                 bool (*each)(void *ctx, const seen_users_entry *entry),
                 void *ctx, seen_error *error);
 
@@ -202,7 +203,7 @@ seen_users_each(seen_users *u, uint64_t now,
 SEEN_API seen_status seen_users_sync(seen_users *u, seen_error *error);
 
 /* Remove users all of whose marks have aged out; how many. By the machine's clock
- * if `now` is 0, as far as it is believed (below); otherwise by `now`, and it is
+ * if `now_ms` is 0, as far as it is believed (below); otherwise by `now_ms`, and it is
  * the caller who knows that this is the time.
  *
  * Checkpoints remove such users, too, by and by: by the machine's clock, a day
@@ -211,7 +212,7 @@ SEEN_API seen_status seen_users_sync(seen_users *u, seen_error *error);
  * was set or the store was not used: that much is not believed until it has stayed
  * for a day (`clock_ahead`). Where marks are more than a day behind the machine's
  * clock, checkpoints remove nobody: call this with your own time. */
-SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now,
+SEEN_API seen_status seen_users_sweep(seen_users *u, uint64_t now_ms,
                                       uint64_t *removed, seen_error *error);
 
 /* A copy of an lmdb: store, everything acknowledged so far in it, into a
