@@ -1,4 +1,10 @@
-/* client.c - see client.h. */
+/*
+ * client.c - see client.h.
+ *
+ * Long, because it is one state machine: the nodes that are known, the map of
+ * slots to them, and a run of commands, whose replies (MOVED, ASK, a lost
+ * connection) change both while it goes on. Reading replies is receive.c.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include "redis/client.h"
