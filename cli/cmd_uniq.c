@@ -461,7 +461,7 @@ static const char *const examples[] = {
     "fetch | seen uniq --state shown.seen",
     "only what no earlier run has printed",
     "seen uniq -p 1e-6 urls-*.gz > urls",
-    "any number of lines in 5 to 10 bytes each, losing one in a million",
+    "any number of lines in 5 to 30 bytes each, losing one in a million",
     "seen uniq -p 1e-6 -n 100M -j2 urls-*.gz > urls",
     "a hundred million lines in 393 MB, losing 8 of them",
     NULL,

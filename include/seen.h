@@ -33,6 +33,8 @@
  *            not say how many bits there are, what the caller's spec says counts
  *            as given; its limit bounds it. Rates that are read are numbers, 0
  *            to 1.
+ * C++        The headers are C++ as well. Compound literals are not: write
+ *            seen_spec spec{}; spec.items = ...; seen_new(&f, &spec, &error).
  * Keys       A key is `len` bytes; NUL is a byte like any other, and the empty
  *            key (NULL, 0) is a key. An integer key is its 8 bytes
  *            little-endian: seen_add_u64() and friends.
@@ -113,10 +115,12 @@ typedef struct seen_error {
     const char *field;  /* the field or argument at fault: "fpp", "path";
                            static storage; NULL: no single one */
     char text[464];     /* a sentence without a full stop: what was wrong and
-                           what is expected. It begins with the field, so that
-                           a program may put a name of its own there, except
-                           where bytes are at fault ("buf"). "" on SEEN_OK, or
-                           a warning where the call says so */
+                           what is expected. Where a field of a spec or a
+                           policy is at fault it begins with its name; where
+                           bytes, a path or a store are ("buf", "path",
+                           "where", "file"), put their name in front of it.
+                           "" on SEEN_OK, or a warning where the call says
+                           so */
     uint64_t reserved[4];
 } seen_error;
 
@@ -170,8 +174,8 @@ typedef struct seen_allocator {
 /*
  * Zero every field you do not care about: zero means "the default".
  *
- * Set any two of items, fpp and bits; the third is derived. Set hashes as well to
- * insist on k. SEEN_SCALABLE needs fpp alone; items is then what to begin with.
+ * Set any two of items, fpp and bits; the third is derived. With all three, the
+ * bits must be enough. Set hashes as well to insist on k. SEEN_SCALABLE needs fpp alone; items is then what to begin with.
  * SEEN_BITMAP needs bits, the bound of its integers, and none of the others.
  */
 typedef struct seen_spec {
@@ -186,7 +190,8 @@ typedef struct seen_spec {
     uint32_t hashes;       /* k, where the caller insists */
     uint32_t generations;  /* SEEN_WINDOW, see below */
     const uint8_t *secret; /* SEEN_KEYED: 16 bytes, required; see
-                              seen_random_secret(). Not read otherwise */
+                              seen_random_secret() of seen_file.h. Not read
+                              otherwise */
     uint64_t seed;         /* of the hash, where there is no secret */
     const seen_allocator *allocator; /* NULL = the C library and the kernel */
 
@@ -317,8 +322,8 @@ typedef struct seen_key {
 } seen_key;
 
 /*
- * n keys, wherever they lie: one description for every call whose name ends in
- * _many. Nothing is copied; the memory is the caller's and is only read. Make
+ * n keys, wherever they lie: one description for every call that takes many.
+ * Nothing is copied; the memory is the caller's and is only read. Make
  * one with a function below and pass it by value:
  *
  *     seen_add_many(f, seen_keys_u64(ids, n), NULL);

@@ -1,5 +1,5 @@
 /*
- * seen_file.h - what survives: filters in files, secrets from the kernel. In
+ * seen_file.h - filters in files that survive a crash, and random secrets. In
  * libseen_store; the contract of seen.h holds here, except that these calls
  * make system calls.
  */
@@ -32,8 +32,8 @@ SEEN_API seen_status seen_random_secret(uint8_t secret[16]);
  * Modes      A new file with its secret is 0600; others are as the umask says. A
  *            file that is replaced keeps its mode, owner and group as far as
  *            this process may give them; a journal has those of its file.
- * Full disk  SEEN_IO, errno ENOSPC: a file that is changed in place has its
- *            space on disk before. Somebody else who truncates a file that is open here
+ * Full disk  SEEN_IO, errno ENOSPC: space is allocated before a file is changed in
+ *            place. Somebody else who truncates a file that is open here
  *            causes SIGBUS, as with any mapped file.
  * Forks      A handle belongs to the process that opened it. In a child that was
  *            forked every call that changes is SEEN_INVALID; open the file again
@@ -90,7 +90,9 @@ typedef struct seen_outcome {
  *
  * SEEN_ABSENT   no such file, and nothing to create it from
  * SEEN_BUSY     another writer has it, also after options.wait_ms
- * SEEN_CORRUPT  damaged; seen_file_verify() says where
+ * SEEN_CORRUPT  its header is damaged, or its journal. The pages of a file that
+ *               is mapped are not read: where those are damaged, answers may be
+ *               wrong, "never" too. seen_file_verify() compares every byte
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
  */
 SEEN_API seen_status seen_file_open(seen_file **file, const char *path,

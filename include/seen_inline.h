@@ -8,6 +8,7 @@
  *
  *     seen_inline in;
  *     seen_inline_of(&in, f);
+ *     seen_hash hash = seen_hash_key(f, key, len);
  *     if (!seen_inline_maybe_hashed(&in, hash)) ...never
  *
  * Answers are those of seen_maybe_hashed(), bit for bit. Without AVX2, and for

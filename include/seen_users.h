@@ -92,7 +92,8 @@ typedef struct seen_users seen_users;
 typedef struct seen_users_options {
     seen_mode mode;
     bool create;               /* if there is none; otherwise SEEN_ABSENT */
-    bool tail;                 /* readers: and the journal, now */
+    bool tail;                 /* readers: read the journal, too, also
+                                  beside a living writer */
     const seen_policy *policy; /* of a new store; of one that is there, from now
                                   on (writers). NULL: as it is */
     const uint8_t *secret;     /* 16 bytes, of a new store; NULL: a random one.
@@ -124,6 +125,8 @@ SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
                                       uint64_t now_ms, seen_keys items,
                                       size_t *fresh, size_t *n,
                                       seen_error *error);
+/* More items than the policy holds (seen_policy_holds()) push out the first of
+ * them: SEEN_OK, and seen_users_stats.evicted counts those. */
 SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user,
                                      uint64_t now_ms, seen_keys items,
                                      bool *fresh, seen_error *error);
