@@ -128,7 +128,7 @@ static size_t ask(struct job *job)
         chooser->choose(&users, users_now(), requests.at, requests.n);
     if (!requests_done(&users, s, &requests, c)) return 0;
 
-    memset(job->answers, 0, c->n * sizeof *job->answers);
+    if (c->n) memset(job->answers, 0, c->n * sizeof *job->answers);
     for (size_t i = 0; i < requests.n; i++)
         find_lines(&requests.at[i], job->answers);
     asked += requests.n;
