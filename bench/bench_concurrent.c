@@ -211,7 +211,7 @@ static void rows(seen_filter *f, const struct load *load, const char *kind)
     size_t lost = 0;
     if (load->hash) {
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         lines = bench_lines_new(info.bits / 8);
         raw.lines = &lines;
     }

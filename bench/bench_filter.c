@@ -71,7 +71,7 @@ static seen_filter *make_full(seen_kind kind, uint64_t items, double fpp)
 static uint64_t payload(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info.bits / 8;
 }
 
@@ -208,7 +208,7 @@ static void size_rows(double fpp, double bits_target)
     const uint64_t items = 1000000, probes = 10000000;
     seen_filter *f = make_full(SEEN_BLOCKED, items, fpp);
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
 
     char name[64];
     snprintf(name, sizeof name, "size, 1M keys at %g%%", fpp * 100);

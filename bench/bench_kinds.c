@@ -85,7 +85,7 @@ static void fill(seen_filter *f, uint64_t from, uint64_t to)
 static seen_info info_of(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info;
 }
 

@@ -93,7 +93,7 @@ static struct contender window_open(uint64_t last, double fpp, uint32_t g)
         &(seen_spec){
             .kind = SEEN_WINDOW, .last = last, .fpp = fpp, .generations = g},
         NULL));
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return (struct contender){.self = f,
                               .add = window_add,
                               .ask = window_ask,
@@ -172,7 +172,7 @@ static struct contender naive_open(uint64_t last, double fpp, uint32_t g)
             &w->filter[f],
             &(seen_spec){.kind = SEEN_BLOCKED, .items = w->share, .fpp = each},
             NULL));
-        seen_info_of(w->filter[f], &info);
+        seen_measure(w->filter[f], &info);
         bits += (double)info.bits;
     }
     return (struct contender){.self = w,

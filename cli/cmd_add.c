@@ -49,7 +49,7 @@ static struct tally tally;
 static seen_status add_some(const seen_key *keys, size_t n, bool *known,
                             size_t *done)
 {
-    if (target.facts.plan.kind != SEEN_CUCKOO)
+    if (target.plan.kind != SEEN_CUCKOO)
         return add_to_target(&target, keys, n, known, done);
     memset(known, false, n);
     return seen_file_add_many(target.store, seen_keys_of(keys, n), done,
@@ -80,12 +80,11 @@ static size_t add(struct job *job)
 static void say_rate(const void *of, char *buf, size_t cap)
 {
     const struct target *t = of;
-    const seen_facts *f = &t->facts;
     char rate[UNIT_TEXT];
-    uint64_t items = f->items + tally.lines - tally.found;
-    if (t->filter && f->plan.fpp > 0 && f->plan.kind != SEEN_WINDOW)
+    uint64_t items = t->info.items + tally.lines - tally.found;
+    if (t->filter && t->plan.fpp > 0 && t->plan.kind != SEEN_WINDOW)
         snprintf(buf, cap, ", rate %s so far",
-                 show_rate(rate, seen_plan_fpp(&f->plan, items)));
+                 show_rate(rate, seen_plan_fpp(&t->plan, items)));
 }
 
 static seen_info after = {.size = sizeof after};
@@ -96,9 +95,9 @@ static void close_file(void *of)
     struct target *t = of;
     if (opt.ttl && !t->failed && !expire_remote(t, opt.ttl))
         note("%s: not found, so --ttl has no effect", t->name);
-    bool window = t->facts.plan.kind == SEEN_WINDOW;
+    bool window = t->plan.kind == SEEN_WINDOW;
     if (t->filter && (!opt.quiet || opt.json || window))
-        seen_info_of(t->filter, &after);
+        seen_measure(t->filter, &after);
     close_target(t);
 }
 
@@ -128,19 +127,19 @@ static void open_file(const char *name)
         compare_keys(&target);
     else if (!target.on_server)
         record_keys(&spec);
-    if (exists && seen_kind_built(target.facts.plan.kind))
+    if (exists && seen_kind_built(target.plan.kind))
         fail("%s: is of kind %s, which takes no new keys: build it again", name,
-             seen_kind_name(target.facts.plan.kind));
+             seen_kind_name(target.plan.kind));
     if (!exists && seen_kind_built(spec.kind))
         fail("--kind %s: is made from all its keys at once: use seen build",
              seen_kind_name(spec.kind));
     bool foreign =
-        exists ? target.facts.plan.kind == SEEN_FOREIGN : spec.dialect != NULL;
+        exists ? target.plan.kind == SEEN_FOREIGN : spec.dialect != NULL;
     if (foreign && opt.ack)
         fail("--ack: a filter of another system is written as a whole, at the "
              "end: leave out --ack");
     if (exists && !foreign && !target.on_server)
-        must_agree(name, &target.facts, &spec);
+        must_agree(name, &target.plan, target.info.flags, &spec);
     write_target(&target, SEEN_DURABLE, exists ? NULL : &spec);
     if (!opt.quiet && !opt.json) note_recovery(&target);
 }
@@ -206,8 +205,7 @@ static int run(char **operands, size_t n)
                             .more_status = say_rate,
                             .so_far = "added",
                             .silent = true});
-    if (is_crowded(target.facts.plan.last, &after))
-        warn_crowded(target.name, &after);
+    if (is_crowded(target.plan.last, &after)) warn_crowded(target.name, &after);
     if (opt.json)
         report_json(opt.ack ? stderr : stdout);
     else if (!opt.quiet)

@@ -303,7 +303,7 @@ static void report_json(const seen_info *info, FILE *to)
     if (info->dialect) json_text(&j, "dialect", info->dialect);
     json_number(&j, "lines", (double)tally.lines);
     json_number(&j, "items", (double)info->items);
-    json_number(&j, "capacity", (double)info->capacity);
+    json_number(&j, "capacity", (double)planned_items(info));
     json_number(&j, "fpp", info->fpp);
     json_number(&j, "fpp_now", info->fpp_now);
     json_number(&j, "bits", (double)info->bits);
@@ -325,7 +325,7 @@ static void report_text(const seen_info *info)
          show_many(lines, (double)tally.lines, "line"),
          show_keys(items, info, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
-    if (info->fpp_now > info->fpp && info->capacity &&
+    if (info->fpp_now > info->fpp && planned_items(info) &&
         info->items > info->capacity && !is_crowded(spec.last, info))
         note("%s: has more keys than the %s it was planned for: use a larger "
              "-n",
@@ -337,7 +337,7 @@ static void report(bool to_stdout)
     seen_info info = {.size = sizeof info};
     if (opt.quiet && !opt.json && spec.kind != SEEN_WINDOW && !spec.window_ms)
         return;
-    seen_info_of(filter, &info);
+    seen_measure(filter, &info);
     if (is_crowded(spec.last, &info)) warn_crowded(opt.output, &info);
     if (opt.json)
         report_json(&info, to_stdout ? stderr : stdout);

@@ -61,7 +61,7 @@ static void report_json(const struct target *t, FILE *to)
 {
     struct json j = {.to = to};
     seen_info info = {.size = sizeof info};
-    seen_info_of(t->filter, &info);
+    seen_measure(t->filter, &info);
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);
     json_text(&j, "converted", t->name);

@@ -42,20 +42,9 @@ static bool opened(const struct target *t)
 static seen_info inspect(struct target *t)
 {
     seen_info info = {.size = sizeof info};
-    if (!t->facts.secret_apart || wish.secret_file) read_target(t);
-    if (opened(t)) {
-        seen_info_of(t->filter, &info);
-        return info;
-    }
-    info.kind = t->facts.plan.kind;
-    info.hashes = t->facts.plan.hashes;
-    info.lines = t->facts.plan.lines;
-    info.capacity = t->facts.plan.items;
-    info.fpp = t->facts.plan.fpp;
-    info.bits = t->facts.plan.bits;
-    info.bytes = t->facts.plan.bytes;
-    info.items = t->facts.items;
-    info.fpp_now = NAN;
+    if (!t->info.secret_apart || wish.secret_file) read_target(t);
+    if (!opened(t)) return t->info;
+    seen_measure(t->filter, &info);
     return info;
 }
 
@@ -64,9 +53,11 @@ static double fill(const seen_info *info)
     return (double)info->bits_set / (double)info->bits;
 }
 
-static const char *secret_place(const seen_facts *f)
+static const char *secret_place(const seen_info *saved)
 {
-    return !f->keyed ? "none" : f->secret_apart ? "apart" : "in the file";
+    return !(saved->flags & SEEN_KEYED) ? "none"
+           : saved->secret_apart        ? "apart"
+                                        : "in the file";
 }
 
 /* ---- Text --------------------------------------------------------------- */
@@ -75,7 +66,7 @@ static void print_size(const struct target *t, const seen_info *info)
 {
     char file[UNIT_TEXT], memory[UNIT_TEXT];
     printf("  size      %s in the file, %s in memory\n",
-           show_size(file, (double)t->facts.bytes),
+           show_size(file, (double)t->info.saved_bytes),
            show_size(memory, (double)info->bytes));
 }
 
@@ -86,9 +77,9 @@ static void print_keys(const seen_info *info)
     if (info->kind == SEEN_BITMAP)
         printf(" of the integers below %s\n",
                show_count(room, (double)info->bits));
-    else if (info->capacity)
+    else if (planned_items(info))
         printf("; planned for %s at a rate of %s\n",
-               show_count(room, (double)info->capacity),
+               show_count(room, (double)planned_items(info)),
                show_rate(rate, info->fpp));
     else
         printf(", and as many as come, at a rate of %s\n",
@@ -137,19 +128,20 @@ static void print_rate(const struct target *t, const seen_info *info)
 
 static void print_hash(const struct target *t, const seen_info *info)
 {
-    const seen_plan *p = &t->facts.plan;
+    uint32_t width = t->plan.width;
     printf("  hashes    %u in %u cache line%s", info->hashes, info->lines,
            info->lines == 1 ? "" : "s");
-    if (p->width) printf(", fingerprints of %u bits", p->width);
-    printf("; %s", t->facts.hash);
-    if (t->facts.keyed) printf(", secret %s", secret_place(&t->facts));
+    if (width) printf(", fingerprints of %u bits", width);
+    printf("; %s", t->info.hash);
+    if (t->info.flags & SEEN_KEYED)
+        printf(", secret %s", secret_place(&t->info));
     putchar('\n');
 }
 
 static void print_journal(const struct target *t)
 {
     char keys[UNIT_TEXT];
-    if (!t->facts.journaled)
+    if (!t->info.journaled)
         printf("  journal   none: closed properly\n");
     else if (!opened(t))
         printf("  journal   a writer is at work, or died\n");
@@ -190,8 +182,8 @@ static void print_foreign(const struct target *t, const seen_info *info)
            info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
     printf("  fill      %.1f%% of %s bits%s\n", 100 * fill(info),
            show_count(bits, (double)info->bits),
-           info->links > 1 ? " in several arrays" : "");
-    if (info->links > 1) printf("  arrays    %u\n", info->links);
+           info->layers > 1 ? " in several arrays" : "");
+    if (info->layers > 1) printf("  arrays    %u\n", info->layers);
     printf("  hashes    %u; %s\n", info->hashes, facts.hash);
     print_size(t, info);
     printf("  weak      %s\n", facts.weakness);
@@ -205,8 +197,8 @@ static void print_text(const struct target *t, const seen_info *info)
     }
     printf("%s\n  kind      %s\n", t->name, seen_kind_name(info->kind));
     print_keys(info);
-    if (info->kind != SEEN_BITMAP) print_form(t->facts.key_form);
-    print_window(&t->facts.plan);
+    if (info->kind != SEEN_BITMAP) print_form(t->info.key_form);
+    print_window(&t->plan);
     print_rate(t, info);
     print_hash(t, info);
     print_list(t);
@@ -244,10 +236,10 @@ static void json_foreign(struct json *j, const struct target *t,
     json_number(j, "fpp_now", info->fpp_now);
     json_number(j, "bits", (double)info->bits);
     json_number(j, "bits_set", (double)info->bits_set);
-    json_number(j, "arrays", info->links);
+    json_number(j, "arrays", info->layers);
     json_number(j, "hashes", info->hashes);
     json_text(j, "hash", facts.hash);
-    json_number(j, "file_bytes", (double)t->facts.bytes);
+    json_number(j, "file_bytes", (double)t->info.saved_bytes);
     json_number(j, "bytes", (double)info->bytes);
     json_text(j, "weakness", facts.weakness);
     json_close(j, '}');
@@ -260,31 +252,31 @@ static void print_json(struct json *j, const struct target *t,
         json_foreign(j, t, info);
         return;
     }
-    const seen_facts *f = &t->facts;
+    const seen_info *saved = &t->info;
     json_open(j, NULL, '{');
     json_text(j, "file", t->name);
     json_text(j, "kind", seen_kind_name(info->kind));
     json_number(j, "items", (double)info->items);
-    json_number(j, "capacity", (double)info->capacity);
-    json_form(j, f->key_form);
-    if (f->plan.kind == SEEN_WINDOW) {
-        json_number(j, "last", (double)f->plan.last);
-        json_number(j, "window_ms", (double)f->plan.window_ms);
+    json_number(j, "capacity", (double)planned_items(info));
+    json_form(j, saved->key_form);
+    if (info->kind == SEEN_WINDOW) {
+        json_number(j, "last", (double)t->plan.last);
+        json_number(j, "window_ms", (double)t->plan.window_ms);
     }
     json_number(j, "fpp", info->fpp);
     json_number(j, "fpp_now", info->fpp_now);
     json_number(j, "bits", (double)info->bits);
     json_number(j, "bits_set", opened(t) ? (double)info->bits_set : NAN);
     json_number(j, "hashes", info->hashes);
-    json_number(j, "width", f->plan.width);
+    json_number(j, "width", t->plan.width);
     json_number(j, "lines", info->lines);
-    json_text(j, "hash", f->hash);
-    json_bool(j, "keyed", f->keyed);
-    json_text(j, "secret", secret_place(f));
+    json_text(j, "hash", saved->hash);
+    json_bool(j, "keyed", saved->flags & SEEN_KEYED);
+    json_text(j, "secret", secret_place(saved));
     json_list(j, t);
-    json_number(j, "file_bytes", (double)f->bytes);
+    json_number(j, "file_bytes", (double)saved->saved_bytes);
     json_number(j, "bytes", (double)info->bytes);
-    json_bool(j, "journal", f->journaled);
+    json_bool(j, "journal", saved->journaled);
     json_number(j, "journal_keys", (double)t->outcome.recovered_keys);
     json_number(j, "torn_bytes", (double)t->outcome.torn_bytes);
     json_close(j, '}');
@@ -307,7 +299,7 @@ static void print_filters(struct target *targets, size_t n, struct json *j)
             print_json(j, &targets[i], &info);
         else
             print_text(&targets[i], &info);
-        work_done(targets[i].facts.bytes);
+        work_done(targets[i].info.saved_bytes);
         close_target(&targets[i]);
     }
 }
@@ -401,7 +393,7 @@ static int run(char **operands, size_t n)
     struct json j = {.to = stdout};
     start_work(opt.quiet);
     for (size_t i = 0; i < filters; i++)
-        bytes += targets[i].facts.bytes;
+        bytes += targets[i].info.saved_bytes;
     work_total(bytes, NULL);
     if (opt.json) json_open(&j, NULL, '{');
     if (filters) {

@@ -43,8 +43,8 @@ __attribute__((noreturn)) static void differ(const struct target *a,
 __attribute__((noreturn)) static void say_difference(const struct target *a,
                                                      const struct target *b)
 {
-    const seen_facts *f = &a->facts, *g = &b->facts;
-    const seen_plan *p = &f->plan, *q = &g->plan;
+    const seen_info *f = &a->info, *g = &b->info;
+    const seen_plan *p = &a->plan, *q = &b->plan;
     if (p->kind != q->kind)
         fail("%s and %s differ in their kind: %s against %s; make both with "
              "the same --kind",
@@ -56,7 +56,9 @@ __attribute__((noreturn)) static void say_difference(const struct target *a,
     if (strcmp(f->hash, g->hash) != 0)
         fail("%s and %s differ in their hash: %s against %s%s", a->name,
              b->name, f->hash, g->hash,
-             f->keyed != g->keyed ? " (one is keyed, the other is not)" : "");
+             (f->flags ^ g->flags) & SEEN_KEYED
+                 ? " (one is keyed, the other is not)"
+                 : "");
     if (p->bits != q->bits)
         differ(a, b, "bits", (double)p->bits, (double)q->bits);
     if (p->hashes != q->hashes) differ(a, b, "hashes", p->hashes, q->hashes);
@@ -69,7 +71,7 @@ __attribute__((noreturn)) static void say_difference(const struct target *a,
              "same line would be two keys",
              a->name, b->name, form_phrase(f->key_form),
              form_phrase(g->key_form));
-    if (f->keyed)
+    if (f->flags & SEEN_KEYED)
         fail("%s and %s have different secrets: only keyed filters with the "
              "same secret can be merged",
              a->name, b->name);
@@ -84,7 +86,7 @@ static void must_merge(const struct target *a, const struct target *b,
     if (status == SEEN_UNSUPPORTED)
         fail("%s: filters of kind %s cannot be merged: build one from all the "
              "keys",
-             b->name, seen_kind_name(b->facts.plan.kind));
+             b->name, seen_kind_name(b->plan.kind));
     fail("%s: %s", b->name, seen_strerror(status));
 }
 
@@ -93,14 +95,14 @@ static void compare_forms(const struct target *targets, size_t n)
 {
     const struct target *said = NULL, *unsaid = NULL;
     for (size_t i = 0; i < n; i++)
-        if (targets[i].facts.key_form)
+        if (targets[i].info.key_form)
             said = &targets[i];
         else
             unsaid = &targets[i];
     if (said && unsaid)
         warn("%s does not say how its keys were made, %s does (%s): the union "
              "does not say it",
-             unsaid->name, said->name, form_phrase(said->facts.key_form));
+             unsaid->name, said->name, form_phrase(said->info.key_form));
 }
 
 /* ---- The union ---------------------------------------------------------- */
@@ -128,9 +130,8 @@ static uint64_t largest_bound(const struct target *targets, size_t n)
 {
     uint64_t bound = 0;
     for (size_t i = 0; i < n; i++)
-        if (targets[i].facts.plan.kind == SEEN_BITMAP &&
-            targets[i].facts.plan.bits > bound)
-            bound = targets[i].facts.plan.bits;
+        if (targets[i].plan.kind == SEEN_BITMAP && targets[i].plan.bits > bound)
+            bound = targets[i].plan.bits;
     return bound;
 }
 
@@ -146,13 +147,13 @@ static seen_filter *merge(struct target *targets, size_t n)
         if (i == 0) {
             into = copy_of(t->filter);
             if (bound) must_merge(t, t, seen_reserve(into, bound));
-        } else if (t->facts.plan.kind == SEEN_BITMAP) {
+        } else if (t->plan.kind == SEEN_BITMAP) {
             must_merge(&targets[0], t, merge_bitmaps(into, t, bound));
         } else {
             must_merge(&targets[0], t,
                        seen_merge(into, t->filter, SEEN_UNION, NULL));
         }
-        work_done(t->facts.bytes);
+        work_done(t->info.saved_bytes);
         close_target(t);
     }
     return into;
@@ -168,7 +169,7 @@ static void report_json(const seen_info *info, FILE *to, size_t n)
     json_number(&j, "merged", (double)n);
     json_text(&j, "kind", seen_kind_name(info->kind));
     json_number(&j, "items", (double)info->items);
-    json_number(&j, "capacity", (double)info->capacity);
+    json_number(&j, "capacity", (double)planned_items(info));
     json_number(&j, "fpp", info->fpp);
     json_number(&j, "fpp_now", info->fpp_now);
     json_number(&j, "bytes", (double)info->bytes);
@@ -182,7 +183,7 @@ static void report_text(const seen_info *info, size_t n)
     note("%s: %zu filters, about %s, rate %s", opt.output, n,
          show_many(items, (double)info->items, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
-    if (info->capacity && info->items > info->capacity)
+    if (planned_items(info) && info->items > info->capacity)
         note("%s: was planned for %s: build a larger one to keep the rate",
              opt.output, show_many(planned, (double)info->capacity, "key"));
 }
@@ -192,16 +193,16 @@ static int run(char **operands, size_t n)
     const char *path = output_path(opt.output);
     bool apart = false;
     uint64_t bytes = 0;
-    const seen_facts *was = NULL;
+    const seen_info *was = NULL;
     if (n < 2) fail("nothing to merge: expected at least two filter files");
     check_key_format();
     struct target *targets = must_have(calloc(n, sizeof *targets));
     for (size_t i = 0; i < n; i++) {
         if (!find_target(&targets[i], operands[i])) target_missing(&targets[i]);
         must_be_file(&targets[i]);
-        bytes += targets[i].facts.bytes;
-        apart = apart || targets[i].facts.secret_apart;
-        if (target_is(&targets[i], path)) was = &targets[i].facts;
+        bytes += targets[i].info.saved_bytes;
+        apart = apart || targets[i].info.secret_apart;
+        if (target_is(&targets[i], path)) was = &targets[i].info;
     }
     if (opt.json) keep_warnings();
     compare_forms(targets, n);
@@ -220,7 +221,7 @@ static int run(char **operands, size_t n)
     end_progress();
 
     seen_info info = {.size = sizeof info};
-    seen_info_of(all, &info);
+    seen_measure(all, &info);
     if (opt.json)
         report_json(&info, path ? stdout : stderr, n);
     else if (!opt.quiet)

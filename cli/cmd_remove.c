@@ -41,7 +41,7 @@ static void close_file(void *of)
 /* Refused before the file is opened for writing: nothing is touched. */
 static void must_forget(void)
 {
-    seen_kind kind = target.facts.plan.kind;
+    seen_kind kind = target.plan.kind;
     seen_dialect_facts facts = {.size = sizeof facts};
     if (target.on_server) {
         if (is_remote_bitmap(&target)) return;

@@ -169,19 +169,19 @@ static void copy_state(struct run *r)
 /* The file must be what the options ask for, if they ask for anything. */
 static void continue_state(struct run *r, const seen_spec *spec)
 {
-    const seen_facts *file = &r->state.facts;
-    if (file->plan.kind == SEEN_FOREIGN)
+    seen_kind kind = r->state.plan.kind;
+    if (kind == SEEN_FOREIGN)
         fail("%s: is a filter of another system, which cannot be a state: "
              "choose another file",
              opt.state);
-    if (seen_kind_built(file->plan.kind))
+    if (seen_kind_built(kind))
         fail("%s: is of kind %s, which takes no new keys", opt.state,
-             seen_kind_name(file->plan.kind));
-    if (file->plan.kind == SEEN_SET && bloom_wanted())
+             seen_kind_name(kind));
+    if (kind == SEEN_SET && bloom_wanted())
         fail("%s: is a set of fingerprints; -p, -n and -M ask for a Bloom "
              "filter: leave them out, or begin another file",
              opt.state);
-    must_agree(opt.state, file, spec);
+    must_agree(opt.state, &r->state.plan, r->state.info.flags, spec);
     if (opt.count)
         copy_state(r);
     else
@@ -194,7 +194,7 @@ static void open_state(struct run *r, const seen_spec *spec, bool exists)
         continue_state(r, spec);
     else
         write_target(&r->state, SEEN_WRITE, spec);
-    r->plan = r->state.facts.plan;
+    r->plan = r->state.plan;
     seen_info info = {.size = sizeof info};
     seen_info_of(r->state.filter, &info);
     r->known = info.items;
@@ -327,10 +327,10 @@ static void close_filter(void *of)
     const seen_filter *f = r->filter ? r->filter : r->state.filter;
     seen_info info = {.size = sizeof info};
     if (overfull(r)) {
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         r->rate_now = info.fpp_now;
     }
-    if (r->plan.kind == SEEN_WINDOW) seen_info_of(f, &r->window);
+    if (r->plan.kind == SEEN_WINDOW) seen_measure(f, &r->window);
     if (opt.state) close_target(&r->state);
     seen_free(r->filter);
 }

@@ -92,20 +92,11 @@ static const char *sniff(const struct target *t)
 static void describe(struct target *t)
 {
     seen_dialect_facts facts = {.size = sizeof facts};
-    seen_info info = {.size = sizeof info};
     seen_dialect_named(t->dialect, &facts);
-    seen_info_of(t->loaded, &info);
-    t->facts = (seen_facts){.hash = facts.hash,
-                            .items = info.items,
-                            .bytes = t->len,
-                            .plan = {.size = sizeof t->facts.plan,
-                                     .kind = SEEN_FOREIGN,
-                                     .bits = info.bits,
-                                     .hashes = info.hashes,
-                                     .lines = info.lines,
-                                     .items = info.capacity,
-                                     .fpp = info.fpp,
-                                     .bytes = info.bytes}};
+    seen_info_of(t->loaded, &t->info);
+    seen_plan_of(t->loaded, &t->plan);
+    t->info.hash = facts.hash;
+    t->info.saved_bytes = t->len;
 }
 
 /* What redis-cli, echo and editors put behind the last byte. */
@@ -209,6 +200,9 @@ void change_foreign(struct target *t)
     seen_free(t->loaded);
     let_go(t);
     t->filter = t->loaded = copy;
+    seen_info measured = {.size = sizeof measured};
+    seen_measure(copy, &measured);
+    t->info.items = measured.items;
     t->counts = counting(t->dialect);
 }
 
@@ -227,13 +221,13 @@ void create_foreign(struct target *t, const seen_spec *spec)
 
 const char *heed_contained(const struct target *t)
 {
-    seen_size size = {.size = sizeof size};
-    seen_size_of(t->filter, &size);
-    if (wish.dialect && strcmp(unpacked_name(wish.dialect), size.dialect) != 0)
+    seen_info info = {.size = sizeof info};
+    seen_info_of(t->filter, &info);
+    if (wish.dialect && strcmp(unpacked_name(wish.dialect), info.dialect) != 0)
         fail("%s: is a file of seen that holds a %s filter, --dialect says %s",
-             t->name, size.dialect, wish.dialect);
-    keys_for_dialect(size.dialect);
-    return size.dialect;
+             t->name, info.dialect, wish.dialect);
+    keys_for_dialect(info.dialect);
+    return info.dialect;
 }
 
 void load_container(struct target *t)
@@ -260,7 +254,7 @@ void *foreign_bytes(const char *name, const seen_filter *f, const char *dialect,
              "build one from the keys, seen build --dialect %s",
              name, dialect, info.dialect ? "a " : "one of ours of kind ",
              info.dialect ? info.dialect : seen_kind_name(info.kind),
-             info.links > 1 ? " of several arrays" : "", dialect);
+             info.layers > 1 ? " of several arrays" : "", dialect);
     }
     if (status != SEEN_OK && status != SEEN_SHORT)
         fail("%s: %s", name, seen_strerror(status));
@@ -285,7 +279,7 @@ static void write_back(struct target *t)
         status = seen_file_write(t->path, bytes, len, &outcome, &error);
         free(bytes);
     } else {
-        status = seen_file_save_over(t->path, t->loaded, 0, &t->facts, &outcome,
+        status = seen_file_save_over(t->path, t->loaded, 0, &t->info, &outcome,
                                      &error);
     }
     if (status != SEEN_OK) fail("%s: %s", t->name, error.text);

@@ -248,9 +248,9 @@ struct measured measure(const seen_spec *spec, size_t key_bytes,
     uint64_t items = spec->items ? spec->items : m.plan.items;
     keys_new(key_bytes);
     seen_filter *f = add_all(spec, items, &m.add_ns, progress);
-    seen_size size = {.size = sizeof size};
-    seen_size_of(f, &size);
-    m.bytes = size.bytes;
+    seen_info info = {.size = sizeof info};
+    seen_info_of(f, &info);
+    m.bytes = info.bytes;
     m.single_ns = time_asking(f, items, ask_one_by_one, "ask", progress);
     m.batch_ns = time_asking(f, items, ask_batch, "ask in batches", progress);
     count_wrong(f, &m, progress);

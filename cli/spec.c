@@ -157,12 +157,12 @@ static bool keeps_rate(const seen_plan *plan, double rate)
            same_plan(plan, &again);
 }
 
-void must_agree(const char *name, const seen_facts *file, const seen_spec *spec)
+void must_agree(const char *name, const seen_plan *is, uint32_t flags,
+                const seen_spec *spec)
 {
-    const seen_plan *is = &file->plan;
     seen_plan planned = {.size = sizeof planned};
     char a[UNIT_TEXT], b[UNIT_TEXT];
-    if (wish.keyed && !file->keyed)
+    if (wish.keyed && !(flags & SEEN_KEYED))
         fail("%s: is not keyed, which --keyed asks for", name);
     if (seen_plan_for(spec, &planned, NULL) == SEEN_OK &&
         same_plan(&planned, is))

@@ -70,8 +70,9 @@ seen_spec wished_spec(void);
 bool needs_items(const seen_spec *spec);
 
 /* Would what the user said make another filter than this one? Then that is the
- * end of the program. `spec` is what it would be made from, `name` the file. */
-void must_agree(const char *name, const seen_facts *file,
+ * end of the program. `spec` is what it would be made from, `name` the file;
+ * flags are those of seen_info. */
+void must_agree(const char *name, const seen_plan *is, uint32_t flags,
                 const seen_spec *spec);
 
 /* ---- The plan ----------------------------------------------------------- */

@@ -162,8 +162,8 @@ const char *target_operand(char **operands, size_t n)
 
 static seen_status look_at_bytes(struct target *t)
 {
-    t->facts.size = sizeof t->facts;
-    seen_status status = seen_look(t->bytes, t->len, &t->facts, &t->error);
+    seen_status status =
+        seen_look(t->bytes, t->len, &t->info, &t->plan, &t->error);
     if (t->len == 0)
         snprintf(t->error.text, sizeof t->error.text,
                  "is empty: expected a filter");
@@ -196,6 +196,8 @@ __attribute__((noreturn)) static void not_a_file(const struct target *t)
 bool find_target(struct target *t, const char *name)
 {
     *t = (struct target){.name = name,
+                         .info.size = sizeof t->info,
+                         .plan.size = sizeof t->plan,
                          .outcome.size = sizeof t->outcome,
                          .on_server = is_remote(name)};
     if (t->on_server) return find_remote(t);
@@ -209,19 +211,19 @@ bool find_target(struct target *t, const char *name)
     if (t->path && stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         not_a_file(t);
     if (find_foreign(t)) return found_foreign(t);
-    t->facts.size = sizeof t->facts;
-    seen_status status = t->path ? seen_file_look(t->path, &t->facts, &t->error)
-                                 : look_at_bytes(t);
+    seen_status status =
+        t->path ? seen_file_look(t->path, &t->info, &t->plan, &t->error)
+                : look_at_bytes(t);
     if (status == SEEN_ABSENT) return false;
     if (status == SEEN_CORRUPT && t->unknown)
         fail("%s: %s (if another system wrote it, say which: --dialect)",
              t->name, t->error.text);
     if (status != SEEN_OK) fail("%s: %s", t->name, t->error.text);
-    if (t->facts.plan.kind == SEEN_FOREIGN) return found_foreign(t);
+    if (t->plan.kind == SEEN_FOREIGN) return found_foreign(t);
     if (wish.dialect)
         fail("%s: is a filter of seen itself, of kind %s: leave out --dialect",
-             t->name, seen_kind_name(t->facts.plan.kind));
-    if (t->facts.plan.kind == SEEN_BITMAP) keys_for_bitmap();
+             t->name, seen_kind_name(t->plan.kind));
+    if (t->plan.kind == SEEN_BITMAP) keys_for_bitmap();
     return true;
 }
 
@@ -243,7 +245,7 @@ static void must_open(const struct target *t, seen_status status)
     if (status == SEEN_OK) return;
     if (status == SEEN_NO_SECRET)
         fail("%s: its secret is kept apart: add --secret-file FILE", t->name);
-    if (status == SEEN_MISMATCH && t->facts.keyed)
+    if (status == SEEN_MISMATCH && t->info.flags & SEEN_KEYED)
         fail("%s: the secret in %s is another one", t->name, wish.secret_file);
     if (status == SEEN_MISMATCH)
         fail("%s: is not keyed: leave out --secret-file", t->name);
@@ -253,7 +255,7 @@ static void must_open(const struct target *t, seen_status status)
 
 static void load_bytes(struct target *t)
 {
-    if (t->facts.journaled)
+    if (t->info.journaled)
         fail("%s: a writer had this file when it was copied, and part of it is "
              "in its journal: name the file instead",
              t->name);
@@ -293,7 +295,7 @@ void record_keys(seen_spec *spec)
 
 void compare_keys(const struct target *t)
 {
-    seen_key_form made = t->facts.key_form, given = key_form();
+    seen_key_form made = t->info.key_form, given = key_form();
     if (made != SEEN_KEYS_UNKNOWN && made != given)
         warn("%s: its keys are %s, these are %s: the same line is another key, "
              "and nearly all look absent",
@@ -317,7 +319,7 @@ void must_be_whole(const struct target *t)
 
 void advance_target(struct target *t)
 {
-    if (t->facts.plan.kind != SEEN_WINDOW) return;
+    if (t->plan.kind != SEEN_WINDOW) return;
     seen_status s = t->store
                         ? seen_file_advance(t->store, clock_ms(), &t->error)
                         : seen_advance(t->loaded, clock_ms());
@@ -343,7 +345,7 @@ void read_target(struct target *t)
         open_store(t, &(seen_file_options){.secret = given_secret()});
     else
         load_bytes(t);
-    if (t->facts.plan.kind == SEEN_FOREIGN && !t->dialect) heed_contained(t);
+    if (t->plan.kind == SEEN_FOREIGN && !t->dialect) heed_contained(t);
     advance_target(t);
 }
 
@@ -365,8 +367,7 @@ static void create_target(struct target *t, seen_mode mode,
     if (status == SEEN_BUSY) waited_in_vain(t->name);
     must_open(t, status);
     t->filter = seen_file_filter(t->store);
-    t->facts.size = sizeof t->facts;
-    seen_file_look(t->path, &t->facts, NULL);
+    seen_file_look(t->path, &t->info, &t->plan, NULL);
 }
 
 void write_target(struct target *t, seen_mode mode, const seen_spec *create)
@@ -383,7 +384,7 @@ void write_target(struct target *t, seen_mode mode, const seen_spec *create)
         create_foreign(t, create);
     else if (t->dialect)
         change_foreign(t);
-    else if (!create && t->facts.plan.kind == SEEN_FOREIGN)
+    else if (!create && t->plan.kind == SEEN_FOREIGN)
         load_container(t);
     else if (create)
         create_target(t, mode, create);
@@ -455,7 +456,7 @@ void blame_target(struct target *t, seen_status status, struct chunk *c)
         t->failed = true;
         snprintf(c->failure, sizeof c->failure, "%.256s: %.463s", t->name,
                  t->store ? t->error.text : strerror(errno));
-    } else if (status == SEEN_INVALID && t->facts.plan.kind == SEEN_BITMAP) {
+    } else if (status == SEEN_INVALID && t->plan.kind == SEEN_BITMAP) {
         c->bad = "is not below the bound of this bitmap";
     } else if (status == SEEN_UNSUPPORTED && t->dialect) {
         c->bad = "cannot be added: this filter answers maybe to everything, or "
@@ -583,7 +584,7 @@ bool target_is(const struct target *t, const char *path)
 }
 
 void save_over(const char *path, const seen_filter *f, bool secret_apart,
-               const seen_facts *was)
+               const seen_info *was)
 {
     uint32_t flags = secret_apart ? SEEN_SECRET_APART : 0;
     seen_outcome outcome = {.size = sizeof outcome};

@@ -23,7 +23,8 @@ struct target {
     seen_remote *remote;
     void *bytes; /* that a stream brought */
     size_t len;
-    seen_facts facts;
+    seen_info info; /* by its header, or that of another system */
+    seen_plan plan;
     const seen_filter *filter;
     seen_file *store;
     seen_filter *loaded; /* from a stream */
@@ -127,6 +128,6 @@ bool target_is(const struct target *t, const char *path);
 /* Write a filter over a file that it was made from, and that looked like this
  * before: nobody may have changed it meanwhile. */
 void save_over(const char *path, const seen_filter *f, bool secret_apart,
-               const seen_facts *was);
+               const seen_info *was);
 
 #endif

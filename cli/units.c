@@ -233,7 +233,11 @@ const char *show_rate(char buf[UNIT_TEXT], double p)
     return buf;
 }
 
-/* Weeks are for typing. */
+uint64_t planned_items(const seen_info *info)
+{
+    return info->grows && !info->dialect ? 0 : info->capacity;
+}
+
 const char *show_keys(char buf[UNIT_TEXT], const seen_info *info,
                       const char *thing)
 {
@@ -246,6 +250,7 @@ const char *show_keys(char buf[UNIT_TEXT], const seen_info *info,
     return buf;
 }
 
+/* Weeks are for typing. */
 const char *show_time(char buf[UNIT_TEXT], uint64_t ms)
 {
     size_t unit = TIMES - 2;

@@ -40,8 +40,11 @@ const char *show_short(char buf[UNIT_TEXT], double n); /* 1.2M */
 const char *show_many(char buf[UNIT_TEXT], double n, const char *thing);
 const char *show_about(char buf[UNIT_TEXT], double n, const char *thing);
 
-/* How many keys a filter holds: 99,985, and the thing if any; "about" where one that it took for known is
- * not counted. */
+/* How many keys a filter was planned for; 0: as many as come. */
+uint64_t planned_items(const seen_info *info);
+
+/* How many keys it holds: 99,985, and the thing if any; "about" where one that
+ * it took for known is not counted. */
 const char *show_keys(char buf[UNIT_TEXT], const seen_info *info,
                       const char *thing);
 

@@ -274,15 +274,15 @@ __attribute__((noreturn)) static void no_such_store(const struct users *u)
 /* Filters have verbs of their own. */
 static void not_a_filter(const char *name)
 {
-    seen_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info};
     struct stat st;
     const char *path = dir_of(name);
     if (is_server(name) || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        seen_file_look(path, &facts, NULL) != SEEN_OK)
+        seen_file_look(path, &info, NULL, NULL) != SEEN_OK)
         return;
     fail("%s: is a filter file (of kind %s), not a store of users: seen check "
          "asks it, seen add adds to it",
-         name, seen_kind_name(facts.plan.kind));
+         name, seen_kind_name(info.kind));
 }
 
 static void must_open(struct users *u, seen_status status)

@@ -21,7 +21,7 @@ static int measure(seen_kind kind, double fpp)
         wrong += seen_maybe_u64(f, key);
 
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     /* Chance alone moves the measured one by this, hardly ever by more. */
     double chance = 4 * sqrt(fpp * (1 - fpp) / (double)questions);
     printf("%-8s promised %6.3f %%   measured %6.3f +- %.3f %%   %5.2f bits a "

@@ -258,7 +258,7 @@ int main(void)
     uint64_t missed = PAGES - c.next;
     double expected = LOSS * PAGES;
     seen_info info = {.size = sizeof info};
-    seen_info_of(c.visited, &info);
+    seen_measure(c.visited, &info);
     printf("%" PRIu64 " links led to %zu of %d pages; %" PRIu64
            " fetched twice\n",
            c.links, c.next, PAGES, twice);

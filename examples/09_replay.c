@@ -115,7 +115,7 @@ int main(void)
     for (int i = 0; i < SLOTS; i++)
         slots[i] = seen_fpp_bloom(LAST / SLOTS, bits / SLOTS, 20);
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     printf("%d handshakes: %" PRIu64 " wrongly refused, promised %.0f\n",
            HANDSHAKES, refused, RATE * HANDSHAKES);
     printf("%" PRIu64 " replays of the last %d: %" PRIu64 " admitted\n",

@@ -554,53 +554,69 @@ SEEN_API seen_status seen_copy(seen_filter **copy, const seen_filter *f,
  * the newest. (While it is empty its first capacity does not count.) */
 SEEN_API bool seen_equal(const seen_filter *a, const seen_filter *b);
 
+/*
+ * What a filter is now, where its plan is what it was made to be. Three calls
+ * fill it:
+ *
+ *     seen_info_of()   a filter, at once: looks at no bits
+ *     seen_measure()   the same, and what only the bits can tell: reads them all
+ *     seen_look()      saved bytes, without loading them: all that
+ *                      seen_info_of() would tell, and how they were saved
+ *
+ * What a call does not know it sets to 0, false, NULL or, for fpp_now, NaN.
+ */
 typedef struct seen_info {
     size_t size; /* sizeof, set by the caller */
     seen_kind kind;
-    uint32_t flags;
-    const char *hash;  /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128"; "u64":
-                          none, see SEEN_BITMAP */
-    uint32_t hashes;   /* k */
-    uint32_t lines;    /* cache lines read to find a key that is there */
-    uint64_t capacity; /* items planned for; 0: as many as come */
-    double fpp;        /* the rate promised up to the capacity */
-    uint64_t bits;     /* m */
-    uint64_t bits_set; /* of them (slots in use x 64 for SEEN_SET) */
-    uint64_t bytes;    /* memory, all of it */
-    uint64_t items;    /* adds that changed something: the distinct keys, less
-                          those hidden by a false positive. Estimated from the
-                          fill after a merge and for SEEN_CONCURRENT; a window
-                          counts a key in each generation that has it */
-    double fpp_now;    /* the rate of the bits as they are now; for a window
-                          that holds a key twice, at most */
-    const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
-    uint32_t links;      /* SEEN_FOREIGN: arrays of bits in its chain */
-    bool counted;        /* SEEN_FOREIGN: items was counted by whoever wrote it,
-                            not estimated from the bits */
+    uint32_t flags;         /* as in the spec; SEEN_CONCURRENT is not saved */
+    const char *hash;       /* name: "xxh3-64", "xxh3-128", "siphash-1-3-128";
+                               "u64": none, see SEEN_BITMAP */
+    const char *dialect;    /* SEEN_FOREIGN: its name; NULL otherwise */
     seen_key_form key_form; /* as in the spec */
+    uint32_t hashes;        /* k; of SEEN_SCALABLE, that of its newest layer */
+    uint32_t lines;         /* cache lines read to find a key that is there */
+    uint32_t layers;        /* of SEEN_SCALABLE, links of SEEN_FOREIGN;
+                               otherwise 1 */
+    uint32_t growth;        /* SEEN_FOREIGN: how many times as much the next
+                               link will hold; 0: there will be none */
+    bool grows;             /* takes as many keys as come: SEEN_SCALABLE,
+                               SEEN_SET, and SEEN_FOREIGN with growth */
+    bool counted;           /* items are counted as they come. false:
+                               SEEN_CONCURRENT, and SEEN_FOREIGN where the
+                               writer did not count */
+    bool secret_apart;      /* seen_look(): the secret is not in the bytes */
+    bool journaled;         /* seen_look(): a writer has the file, or died */
+    uint64_t items;         /* adds that changed something: the distinct keys,
+                               less those hidden by a false positive; estimated
+                               from the fill after a merge; a window counts a
+                               key in each generation that has it. Not counted:
+                               seen_measure() estimates it, the others tell
+                               what was added to SEEN_FOREIGN since it was
+                               imported, and 0 for SEEN_CONCURRENT */
+    uint64_t capacity;      /* items planned for, in all layers that there are;
+                               0: SEEN_SET, and SEEN_FOREIGN that does not say
+                               it */
+    double fpp;             /* the rate promised up to the capacity, or at every
+                               size if it grows; SEEN_SET: the rate now */
+    uint64_t bits;          /* m, in all layers */
+    uint64_t bytes;         /* memory, all of it; seen_look(): if it were
+                               loaded */
+    uint64_t bits_set;      /* seen_measure(): of the bits; slots in use x 64
+                               for SEEN_SET */
+    double fpp_now;         /* seen_measure(): the rate of the bits as they are;
+                               for a window that holds a key twice, at most */
+    uint64_t saved_bytes;   /* seen_look(): how many they are */
+    uint64_t id;            /* seen_look(): of a filter file: which, */
+    uint64_t epoch;         /* and since which change of its header */
 } seen_info;
 
-/* Reads every bit: takes time in proportion to the size of the filter. Fails only
- * for a wrong info->size. */
+/* Both fail only for a wrong info->size. seen_measure() takes time in proportion
+ * to the size of the filter. */
 SEEN_API seen_status seen_info_of(const seen_filter *f, seen_info *info);
+SEEN_API seen_status seen_measure(const seen_filter *f, seen_info *info);
 
-/* What can be told at once, without looking at the bits. */
-typedef struct seen_size {
-    size_t size;       /* sizeof, set by the caller */
-    uint64_t items;    /* as in seen_info; 0 for SEEN_CONCURRENT, which counts
-                          nothing on the way */
-    uint64_t capacity; /* items planned for, in all layers that there are; 0: as
-                          many as come */
-    uint64_t bytes;    /* memory, all of it */
-    uint32_t layers; /* of SEEN_SCALABLE, links of SEEN_FOREIGN; otherwise 1 */
-    uint32_t growth; /* SEEN_FOREIGN: how many times as much the next link of
-                          its chain will hold; 0: it does not grow */
-    const char *dialect; /* SEEN_FOREIGN: its name; NULL otherwise */
-    bool counted;        /* SEEN_FOREIGN: as in seen_info; if not, items are
-                            only those added since it was imported */
-} seen_size;
-
-SEEN_API seen_status seen_size_of(const seen_filter *f, seen_size *size);
+/* The plan that a filter was made by. Fails only for a wrong plan->size. */
+SEEN_API seen_status seen_plan_of(const seen_filter *f, seen_plan *plan);
 
 /* ---- Bytes: the format of docs/FORMAT.md --------------------------------- */
 
@@ -640,25 +656,11 @@ SEEN_API seen_status seen_view(seen_filter **f, const void *buf, size_t len,
 SEEN_API seen_status seen_verify(const void *buf, size_t len,
                                  seen_error *error);
 
-/* What saved bytes say about themselves. */
-typedef struct seen_facts {
-    size_t size;       /* sizeof, set by the caller */
-    const char *hash;  /* name, as in seen_info */
-    uint64_t items;    /* as in seen_info; a writer may have added some since */
-    uint64_t bytes;    /* the whole */
-    bool keyed;        /* there is a secret ... */
-    bool secret_apart; /* ... which is not in the bytes */
-    bool journaled;    /* a writer has the file, or died with it */
-    seen_key_form key_form; /* as in the spec */
-    uint64_t id;            /* of a filter file: which, */
-    uint64_t epoch;         /* and since which change of its header */
-    uint64_t reserved[6];   /* for facts to come; zero now */
-    seen_plan plan;         /* last, because it may grow; its size is set */
-} seen_facts;
-
-/* Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret. */
-SEEN_API seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
-                               seen_error *error);
+/* What saved bytes are, and the plan of what they hold; either may be NULL.
+ * Reads what lies before the payload (of SEEN_FOREIGN, all), and needs no secret.
+ * A writer may have added keys to a file since. */
+SEEN_API seen_status seen_look(const void *buf, size_t len, seen_info *info,
+                               seen_plan *plan, seen_error *error);
 
 /* ---- Dialects: the filters of other systems, byte for byte --------------- */
 

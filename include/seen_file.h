@@ -140,16 +140,17 @@ SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
                                     uint32_t flags, seen_outcome *outcome,
                                     seen_error *error);
 
-/* The same, for a filter that was made from what the file held when it looked
- * like this: SEEN_BUSY if somebody has opened it to change it since. */
+/* The same, for a filter that was made from what the file held when
+ * seen_file_look() filled *was: SEEN_BUSY if somebody has opened it to change it
+ * since. */
 SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
-                                         uint32_t flags, const seen_facts *was,
+                                         uint32_t flags, const seen_info *was,
                                          seen_outcome *outcome,
                                          seen_error *error);
 
 /* seen_look() at a filter file. */
-SEEN_API seen_status seen_file_look(const char *path, seen_facts *facts,
-                                    seen_error *error);
+SEEN_API seen_status seen_file_look(const char *path, seen_info *info,
+                                    seen_plan *plan, seen_error *error);
 
 /* Write any bytes to `path`, beside it first, then renamed: for the filters of
  * other systems, see seen_export(). */

@@ -188,11 +188,11 @@ static seen_status add_last(seen_filter *f, uint64_t capacity,
                             size_t *done)
 {
     for (*done = 0; *done < n; ++*done) {
-        seen_size size = {.size = sizeof size};
+        seen_info info = {.size = sizeof info};
         before[*done] = seen_maybe_hashed(f, h[*done]);
         if (before[*done]) continue;
-        seen_size_of(f, &size);
-        if (size.items >= capacity) return SEEN_FULL;
+        seen_info_of(f, &info);
+        if (info.items >= capacity) return SEEN_FULL;
         seen_status status = seen_add_hashed(f, h[*done]);
         if (status != SEEN_OK) return status;
     }
@@ -207,11 +207,11 @@ static seen_status add_each(struct object *o, const seen_key *keys, size_t n,
     seen_status status = SEEN_OK;
     for (*done = 0; *done < n && status == SEEN_OK;
          *done += status == SEEN_OK) {
-        seen_size was = {.size = sizeof was}, is = {.size = sizeof is};
+        seen_info was = {.size = sizeof was}, is = {.size = sizeof is};
         size_t i = *done;
-        seen_size_of(f, &was);
+        seen_info_of(f, &was);
         status = seen_visit(f, keys[i].data, keys[i].len, &before[i]);
-        seen_size_of(f, &is);
+        seen_info_of(f, &is);
         changed[i] = o->refreshes || is.items != was.items;
     }
     return status;
@@ -220,10 +220,10 @@ static seen_status add_each(struct object *o, const seen_key *keys, size_t n,
 /* NONSCALING, and these items may be more than it has room for. */
 static bool may_fill(const struct object *o, size_t n)
 {
-    seen_size size = {.size = sizeof size};
+    seen_info info = {.size = sizeof info};
     if (!o->params.fixed) return false;
-    seen_size_of(o->filter[0], &size);
-    return size.items + n > o->params.capacity;
+    seen_info_of(o->filter[0], &info);
+    return info.items + n > o->params.capacity;
 }
 
 /* At most PIECE items. By hashes where what the filter says itself is needed, and
@@ -307,9 +307,9 @@ static void replicate_adds(struct call *c, uint64_t now_ms,
 static int reply_full(RedisModuleCtx *ctx, const struct object *o,
                       seen_status status)
 {
-    seen_size size = {.size = sizeof size};
-    seen_size_of(o->filter[0], &size);
-    bool fixed = o->params.fixed || (o->params.foreign && !size.growth);
+    seen_info info = {.size = sizeof info};
+    seen_info_of(o->filter[0], &info);
+    bool fixed = o->params.fixed || (o->params.foreign && !info.growth);
     if (status == SEEN_FULL && fixed)
         return RedisModule_ReplyWithError(ctx,
                                           "ERR non scaling filter is full");
@@ -401,19 +401,18 @@ int bf_insert(struct call *c)
 /* ---- About a filter ----------------------------------------------------- */
 
 /* Where another system has not counted its items, its bits are. */
-static void size_of(const struct object *o, seen_size *size)
+static seen_info inspect(const struct object *o)
 {
     seen_info info = {.size = sizeof info};
-    seen_size_of(o->filter[0], size);
-    if (!o->params.foreign || size->counted) return;
     seen_info_of(o->filter[0], &info);
-    size->items = info.items;
+    if (!info.counted) seen_measure(o->filter[0], &info);
+    return info;
 }
 
 static int reply_expansion(RedisModuleCtx *ctx, const struct object *o,
-                           const seen_size *size)
+                           const seen_info *info)
 {
-    uint32_t expansion = o->params.foreign ? size->growth : o->params.expansion;
+    uint32_t expansion = o->params.foreign ? info->growth : o->params.expansion;
     return expansion ? RedisModule_ReplyWithLongLong(ctx, expansion)
                      : RedisModule_ReplyWithNull(ctx);
 }
@@ -425,46 +424,46 @@ static int reply_window(RedisModuleCtx *ctx, const struct object *o)
 }
 
 /* Of another system: its own, where its bytes say it. */
-static int reply_rate(RedisModuleCtx *ctx, const struct object *o)
+static int reply_rate(RedisModuleCtx *ctx, const struct object *o,
+                      const seen_info *info)
 {
-    seen_info info = {.size = sizeof info, .fpp = o->params.error};
-    if (o->params.foreign) seen_info_of(o->filter[0], &info);
-    return info.fpp > 0 ? RedisModule_ReplyWithDouble(ctx, info.fpp)
-                        : RedisModule_ReplyWithNull(ctx);
+    double fpp = o->params.foreign ? info->fpp : o->params.error;
+    return fpp > 0 ? RedisModule_ReplyWithDouble(ctx, fpp)
+                   : RedisModule_ReplyWithNull(ctx);
 }
 
-static int reply_dialect(RedisModuleCtx *ctx, const seen_size *size)
+static int reply_dialect(RedisModuleCtx *ctx, const seen_info *info)
 {
-    return size->dialect ? RedisModule_ReplyWithStringBuffer(
-                               ctx, size->dialect, strlen(size->dialect))
+    return info->dialect ? RedisModule_ReplyWithStringBuffer(
+                               ctx, info->dialect, strlen(info->dialect))
                          : RedisModule_ReplyWithNull(ctx);
 }
 
 static int reply_all(RedisModuleCtx *ctx, const struct object *o,
-                     const seen_size *size)
+                     const seen_info *info)
 {
     reply_map(ctx, 5);
-    reply_pair(ctx, "Capacity", size->capacity);
+    reply_pair(ctx, "Capacity", info->capacity);
     reply_pair(ctx, "Size", object_bytes(o));
-    reply_pair(ctx, "Number of filters", size->layers);
-    reply_pair(ctx, "Number of items inserted", size->items);
+    reply_pair(ctx, "Number of filters", info->layers);
+    reply_pair(ctx, "Number of items inserted", info->items);
     RedisModule_ReplyWithSimpleString(ctx, "Expansion rate");
-    return reply_expansion(ctx, o, size);
+    return reply_expansion(ctx, o, info);
 }
 
 static int reply_field(RedisModuleCtx *ctx, const struct object *o,
-                       const seen_size *size, const RedisModuleString *field)
+                       const seen_info *info, const RedisModuleString *field)
 {
     const seen_allowlist *list = seen_allowed(o->filter[0], NULL);
     uint64_t value;
     if (is_word(field, "CAPACITY"))
-        value = size->capacity;
+        value = info->capacity;
     else if (is_word(field, "SIZE"))
         value = object_bytes(o);
     else if (is_word(field, "FILTERS"))
-        value = size->layers;
+        value = info->layers;
     else if (is_word(field, "ITEMS"))
-        value = size->items;
+        value = info->items;
     else if (is_word(field, "GENERATIONS"))
         value = o->params.generations;
     else if (is_word(field, "ALLOWED"))
@@ -474,10 +473,10 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
     else if (is_word(field, "EXPANSION") || is_word(field, "ERROR") ||
              is_word(field, "DIALECT") || is_word(field, "WINDOW")) {
         RedisModule_ReplyWithArray(ctx, 1);
-        return is_word(field, "ERROR")     ? reply_rate(ctx, o)
-               : is_word(field, "DIALECT") ? reply_dialect(ctx, size)
+        return is_word(field, "ERROR")     ? reply_rate(ctx, o, info)
+               : is_word(field, "DIALECT") ? reply_dialect(ctx, info)
                : is_word(field, "WINDOW")  ? reply_window(ctx, o)
-                                           : reply_expansion(ctx, o, size);
+                                           : reply_expansion(ctx, o, info);
     } else
         return RedisModule_ReplyWithError(ctx, "ERR Invalid information value");
     RedisModule_ReplyWithArray(ctx, 1);
@@ -487,17 +486,15 @@ static int reply_field(RedisModuleCtx *ctx, const struct object *o,
 int bf_info(struct call *c)
 {
     const struct object *o = c->value;
-    seen_size size = {.size = sizeof size};
-    size_of(o, &size);
-    return c->argc == 2 ? reply_all(c->ctx, o, &size)
-                        : reply_field(c->ctx, o, &size, c->argv[2]);
+    seen_info info = inspect(o);
+    return c->argc == 2 ? reply_all(c->ctx, o, &info)
+                        : reply_field(c->ctx, o, &info, c->argv[2]);
 }
 
 int bf_card(struct call *c)
 {
-    seen_size size = {.size = sizeof size};
-    size_of(c->value, &size);
-    return RedisModule_ReplyWithLongLong(c->ctx, (long long)size.items);
+    seen_info info = inspect(c->value);
+    return RedisModule_ReplyWithLongLong(c->ctx, (long long)info.items);
 }
 
 /* ---- Whole filters ------------------------------------------------------ */
@@ -568,11 +565,10 @@ int bf_merge(struct call *c)
 /* A filter of another system may hold more than its header says. */
 static bool is_empty(const seen_filter *f)
 {
-    seen_size size = {.size = sizeof size};
     seen_info info = {.size = sizeof info};
-    seen_size_of(f, &size);
-    if (size.items || !size.dialect) return size.items == 0;
     seen_info_of(f, &info);
+    if (info.items || !info.dialect) return info.items == 0;
+    seen_measure(f, &info);
     return info.bits_set == 0;
 }
 

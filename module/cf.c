@@ -354,10 +354,10 @@ int cf_compact(struct call *c)
 {
     struct object *o = c->value;
     bool changed = false;
-    seen_size size = {.size = sizeof size};
+    seen_info info = {.size = sizeof info};
     while (o->n > 1) {
-        seen_size_of(o->filter[o->n - 1], &size);
-        if (size.items) break;
+        seen_info_of(o->filter[o->n - 1], &info);
+        if (info.items) break;
         seen_free(o->filter[--o->n]);
         changed = true;
     }
@@ -385,10 +385,10 @@ int cf_info(struct call *c)
     const struct object *o = c->value;
     uint64_t items = 0, filters = 0;
     for (uint32_t f = 0; f < o->n; f++) {
-        seen_size size = {.size = sizeof size};
-        seen_size_of(o->filter[f], &size);
-        items += size.items;
-        filters += size.layers;
+        seen_info info = {.size = sizeof info};
+        seen_info_of(o->filter[f], &info);
+        items += info.items;
+        filters += info.layers;
     }
     reply_map(c->ctx, 8);
     reply_pair(c->ctx, "Size", object_bytes(o));

@@ -161,10 +161,10 @@ size_t object_bytes(const struct object *o)
 
 void object_note_foreign(struct object *o)
 {
-    seen_size size = {.size = sizeof size};
+    seen_info info = {.size = sizeof info};
     seen_dialect_facts facts = {.size = sizeof facts};
-    seen_size_of(o->filter[0], &size);
-    o->refreshes = size.dialect && seen_dialect_named(size.dialect, &facts) &&
+    seen_info_of(o->filter[0], &info);
+    o->refreshes = info.dialect && seen_dialect_named(info.dialect, &facts) &&
                    facts.can & SEEN_REFRESHES;
 }
 

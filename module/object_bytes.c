@@ -230,35 +230,34 @@ static seen_status read_params(const uint8_t *from, struct params *p)
 
 /* Is this filter one that such parameters make? */
 static bool fits(const struct family *family, const struct params *p,
-                 const seen_facts *facts)
+                 const seen_info *info, const seen_plan *plan)
 {
-    if (facts->keyed != p->keyed || facts->secret_apart != p->keyed)
-        return false;
+    bool keyed = info->flags & SEEN_KEYED;
+    if (keyed != p->keyed || info->secret_apart != p->keyed) return false;
     if (p->foreign)
-        return facts->plan.kind == SEEN_FOREIGN &&
-               (facts->plan.width > 0) == (family == &cuckoo_family);
+        return plan->kind == SEEN_FOREIGN &&
+               (plan->width > 0) == (family == &cuckoo_family);
     if (family == &cuckoo_family)
-        return facts->plan.kind == SEEN_CUCKOO &&
-               facts->plan.items == p->capacity;
+        return plan->kind == SEEN_CUCKOO && plan->items == p->capacity;
     if (p->window_ms)
-        return facts->plan.kind == SEEN_WINDOW &&
-               facts->plan.window_ms == p->window_ms &&
-               facts->plan.generations == p->generations;
+        return plan->kind == SEEN_WINDOW && plan->window_ms == p->window_ms &&
+               plan->generations == p->generations;
     if (p->generations) return false;
-    return facts->plan.kind == (p->fixed ? SEEN_BLOCKED : SEEN_SCALABLE) &&
-           facts->plan.items == p->capacity;
+    return plan->kind == (p->fixed ? SEEN_BLOCKED : SEEN_SCALABLE) &&
+           plan->items == p->capacity;
 }
 
 /* All filters of a chain are like its first, whose plan is *first. */
 static seen_status read_filter(struct object *o, const uint8_t *bytes,
                                size_t len, seen_plan *first)
 {
-    seen_facts facts = {.size = sizeof facts};
-    seen_status status = seen_look(bytes, len, &facts, NULL);
+    seen_info info = {.size = sizeof info};
+    seen_plan plan = {.size = sizeof plan};
+    seen_status status = seen_look(bytes, len, &info, &plan, NULL);
     if (status != SEEN_OK) return status;
-    if (o->n == 0) *first = facts.plan;
-    if (!fits(o->family, &o->params, &facts) ||
-        facts.plan.bits != first->bits || facts.plan.width != first->width)
+    if (o->n == 0) *first = plan;
+    if (!fits(o->family, &o->params, &info, &plan) ||
+        plan.bits != first->bits || plan.width != first->width)
         return SEEN_CORRUPT;
     status = seen_load(&o->filter[o->n], bytes, len,
                        o->params.keyed ? o->params.secret : NULL, &o->memory.as,

@@ -20,6 +20,7 @@
  */
 #include "api/bytes.h"
 
+#include "api/make.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/out.h"
@@ -109,7 +110,7 @@ static seen_status save_whole(const seen_filter *f, struct seen_saved *out)
 static uint64_t estimate(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info.items;
 }
 
@@ -624,40 +625,36 @@ seen_status seen_verify(const void *buf, size_t len, seen_error *error)
     return seen_error_end(error, status);
 }
 
-static seen_status look(const void *buf, size_t len, seen_facts *facts,
-                        seen_error *e)
+static seen_status look(const void *buf, size_t len, seen_info *info,
+                        seen_plan *plan, seen_error *e)
 {
     struct seen_native h;
     seen_filter *f;
     if (!buf) return seen_fail_null(e, "buf");
-    if (!facts) return seen_fail_null(e, "facts");
-    if (!seen_out_ok(&facts->size))
-        return seen_fail_size(e, "facts", facts->size);
+    if (info && !seen_out_ok(&info->size))
+        return seen_fail_size(e, "info", info->size);
+    if (plan && !seen_out_ok(&plan->size))
+        return seen_fail_size(e, "plan", plan->size);
     seen_status status = seen_native_read(buf, len, &h, e);
     if (status == SEEN_OK)
         status = seen_restore(&f, buf, &h, SEEN_RESTORE_VIEW, seen_any_secret,
                               NULL, e);
     if (status != SEEN_OK) return status;
-    seen_facts own = {.plan = f->plan,
-                      .hash = h.hash->name,
-                      .items = h.items,
-                      .bytes = len,
-                      .keyed = h.flags & SEEN_NATIVE_KEYED,
-                      .secret_apart = h.flags & SEEN_NATIVE_APART,
-                      .journaled = h.flags & SEEN_NATIVE_JOURNALED,
-                      .key_form = f->key_form,
-                      .id = h.id,
-                      .epoch = h.epoch};
-    size_t room =
-        facts->size - seen_min_size(facts->size, offsetof(seen_facts, plan));
-    own.plan.size = room; /* as much of it as the caller has */
+    seen_info own = seen_filter_info(f);
+    own.secret_apart = h.flags & SEEN_NATIVE_APART;
+    own.journaled = h.flags & SEEN_NATIVE_JOURNALED;
+    own.saved_bytes = len;
+    own.id = h.id;
+    own.epoch = h.epoch;
+    if (info) seen_out(&info->size, &own, sizeof own);
+    if (plan) seen_plan_of(f, plan);
     seen_free(f);
-    return seen_out(&facts->size, &own, sizeof own);
+    return SEEN_OK;
 }
 
-seen_status seen_look(const void *buf, size_t len, seen_facts *facts,
-                      seen_error *error)
+seen_status seen_look(const void *buf, size_t len, seen_info *info,
+                      seen_plan *plan, seen_error *error)
 {
     seen_error_begin(error);
-    return seen_error_end(error, look(buf, len, facts, error));
+    return seen_error_end(error, look(buf, len, info, plan, error));
 }

@@ -13,6 +13,7 @@
 #include "dialect/dialect.h"
 #include "hash/xxh3.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Life --------------------------------------------------------------- */
@@ -357,34 +358,50 @@ bool seen_equal(const seen_filter *a, const seen_filter *b)
     return same_hash(a, b) && same_list(a, b) && a->ops->equal(a, b);
 }
 
-seen_status seen_info_of(const seen_filter *f, seen_info *info)
+/* ---- About a filter ------------------------------------------------------ */
+
+seen_info seen_filter_info(const seen_filter *f)
 {
-    if (!info || !seen_out_ok(&info->size)) return SEEN_INVALID;
+    bool counted = !(f->flags & SEEN_CONCURRENT);
     seen_info own = {.kind = f->plan.kind,
                      .flags = f->flags,
                      .hash = f->hash->name,
+                     .key_form = f->key_form,
                      .hashes = f->plan.hashes,
                      .lines = f->plan.lines,
+                     .layers = 1,
+                     .counted = counted,
+                     .items = counted ? f->items : 0,
                      .capacity = f->plan.items,
                      .fpp = f->plan.fpp,
-                     .key_form = f->key_form};
-    f->ops->info(f, &own);
+                     .bits = f->plan.bits,
+                     .bytes = f->plan.bytes,
+                     .fpp_now = NAN};
+    if (f->ops->info) f->ops->info(f, &own);
+    if (own.growth) own.grows = true;
     if (own.kind == SEEN_FOREIGN)
         own.dialect = seen_foreign_of(f)->dialect->facts.name;
     if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
+    return own;
+}
+
+seen_status seen_info_of(const seen_filter *f, seen_info *info)
+{
+    if (!info || !seen_out_ok(&info->size)) return SEEN_INVALID;
+    seen_info own = seen_filter_info(f);
     return seen_out(&info->size, &own, sizeof own);
 }
 
-seen_status seen_size_of(const seen_filter *f, seen_size *size)
+seen_status seen_measure(const seen_filter *f, seen_info *info)
 {
-    if (!size || !seen_out_ok(&size->size)) return SEEN_INVALID;
-    seen_size own = {.items = f->flags & SEEN_CONCURRENT ? 0 : f->items,
-                     .capacity = f->plan.items,
-                     .bytes = f->plan.bytes,
-                     .layers = 1};
-    if (f->ops->size) f->ops->size(f, &own);
-    if (f->plan.kind == SEEN_FOREIGN)
-        own.dialect = seen_foreign_of(f)->dialect->facts.name;
-    if (f->allowed) own.bytes += seen_allowlist_bytes(f->allowed);
-    return seen_out(&size->size, &own, sizeof own);
+    if (!info || !seen_out_ok(&info->size)) return SEEN_INVALID;
+    seen_info own = seen_filter_info(f);
+    f->ops->measure(f, &own);
+    return seen_out(&info->size, &own, sizeof own);
+}
+
+seen_status seen_plan_of(const seen_filter *f, seen_plan *plan)
+{
+    return plan ? seen_out(&plan->size, &f->plan, sizeof f->plan)
+                : SEEN_INVALID;
 }

@@ -272,11 +272,9 @@ static bool bitmap_equal(const seen_filter *a, const seen_filter *b)
     return seen_equal_words(a, peek(a)->words, b, peek(b)->words);
 }
 
-static void bitmap_info(const seen_filter *f, seen_info *info)
+static void bitmap_measure(const seen_filter *f, seen_info *info)
 {
-    info->bits = bound(f);
     info->bits_set = seen_bits_count(peek(f)->words, count_words(f));
-    info->bytes = f->plan.bytes;
     info->items = info->bits_set;
     info->fpp_now = 0;
 }
@@ -302,5 +300,5 @@ const struct seen_filter_ops seen_bitmap_ops = {
     .reserve = bitmap_reserve,
     .merge = bitmap_merge,
     .equal = bitmap_equal,
-    .info = bitmap_info,
+    .measure = bitmap_measure,
 };

@@ -255,14 +255,10 @@ static uint32_t blocked_touches(const seen_filter *f, seen_hash h, uint64_t *at)
 
 /* ---- Whole filters ------------------------------------------------------ */
 
-static void blocked_info(const seen_filter *f, seen_info *info)
+static void blocked_measure(const seen_filter *f, seen_info *info)
 {
-    info->bits = f->plan.bits;
     info->fpp_now = seen_lines_survey(&peek(f)->lines, 1, &info->bits_set);
-    info->bytes = f->plan.bytes;
-    info->items = f->flags & SEEN_CONCURRENT
-                      ? seen_plan_items(&f->plan, info->bits_set)
-                      : f->items;
+    if (!info->counted) info->items = seen_plan_items(&f->plan, info->bits_set);
 }
 
 static seen_status blocked_merge(seen_filter *into, const seen_filter *from,
@@ -296,5 +292,5 @@ const struct seen_filter_ops seen_blocked_ops = {
     .touches = blocked_touches,
     .merge = blocked_merge,
     .equal = blocked_equal,
-    .info = blocked_info,
+    .measure = blocked_measure,
 };

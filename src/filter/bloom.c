@@ -280,17 +280,14 @@ static bool bloom_equal(const seen_filter *a, const seen_filter *b)
     return seen_equal_words(a, peek(a)->words, b, peek(b)->words);
 }
 
-static void bloom_info(const seen_filter *f, seen_info *info)
+static void bloom_measure(const seen_filter *f, seen_info *info)
 {
     const struct bloom *b = peek(f);
     uint64_t set = 0;
     for (uint64_t i = 0; i < count_words(f); i++)
         set += seen_popcount64(seen_atomic_load(&b->words[i]));
-    info->bits = b->bits;
     info->bits_set = set;
-    info->bytes = f->plan.bytes;
-    info->items =
-        f->flags & SEEN_CONCURRENT ? seen_plan_items(&f->plan, set) : f->items;
+    if (!info->counted) info->items = seen_plan_items(&f->plan, set);
     /* A view may have ones behind its last bit, too. */
     info->fpp_now = fmin(1, pow((double)set / (double)b->bits, b->hashes));
 }
@@ -315,5 +312,5 @@ const struct seen_filter_ops seen_bloom_ops = {
     .touches = bloom_touches,
     .merge = bloom_merge,
     .equal = bloom_equal,
-    .info = bloom_info,
+    .measure = bloom_measure,
 };

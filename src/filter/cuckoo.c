@@ -527,12 +527,9 @@ static bool cuckoo_equal(const seen_filter *a, const seen_filter *b)
     return true;
 }
 
-static void cuckoo_info(const seen_filter *f, seen_info *info)
+static void cuckoo_measure(const seen_filter *f, seen_info *info)
 {
-    info->bits = f->plan.bits;
     info->bits_set = f->items * f->plan.width;
-    info->bytes = f->plan.bytes;
-    info->items = f->items;
     /* A payload that was not what its header says may count further. */
     uint64_t slots = buckets_of(&f->plan) * SLOTS;
     info->fpp_now = cuckoo_plan_fpp(&f->plan, seen_min64(f->items, slots));
@@ -560,5 +557,5 @@ const struct seen_filter_ops seen_cuckoo_ops = {
     .visit_many = cuckoo_visit_many,
     .merge = cuckoo_merge,
     .equal = cuckoo_equal,
-    .info = cuckoo_info,
+    .measure = cuckoo_measure,
 };

@@ -171,11 +171,12 @@ struct seen_filter_ops {
     /* NULL: all parts to zero. */
     void (*clear)(seen_filter *f);
 
-    /* Fill in bits, bits_set, bytes, items and fpp_now; the rest comes from
-     * the plan and may be corrected. */
+    /* NULL, unless there is more to say than items and plan do, which are
+     * filled in. Looks at no bits. */
     void (*info)(const seen_filter *f, seen_info *info);
-    /* NULL, unless there is more to say than items and plan do. */
-    void (*size)(const seen_filter *f, seen_size *size);
+    /* After that: fill in bits_set and fpp_now, and items if they are not
+     * counted. */
+    void (*measure)(const seen_filter *f, seen_info *info);
 };
 
 #define KIND(constant, ops) extern const struct seen_filter_ops ops;

@@ -372,6 +372,19 @@ static double rate_of(const struct seen_link *l, uint64_t set)
 static void chain_info(const seen_filter *g, seen_info *info)
 {
     const struct seen_foreign *f = seen_foreign_of(g);
+    uint64_t capacity = 0;
+    for (uint32_t i = 0; i < f->count; i++)
+        capacity += seen_min64(f->links[i].capacity, UINT64_MAX - capacity);
+    if (capacity) info->capacity = capacity;
+    info->hash = f->scheme->hash;
+    info->layers = f->count;
+    info->growth = f->chain.fixed ? 0 : f->chain.growth;
+    info->counted = f->counted;
+}
+
+static void chain_measure(const seen_filter *g, seen_info *info)
+{
+    const struct seen_foreign *f = seen_foreign_of(g);
     double clean = 0; /* logarithm of the chance that no link is wrong */
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
@@ -379,27 +392,10 @@ static void chain_info(const seen_filter *g, seen_info *info)
         info->bits_set += set;
         clean += log1p(-rate_of(l, set));
     }
-    info->hash = f->scheme->hash;
-    info->bits = g->plan.bits;
-    info->bytes = g->plan.bytes;
-    info->links = f->count;
-    info->counted = f->counted;
-    info->items = f->counted ? g->items : estimate(f);
+    if (!f->counted) info->items = estimate(f);
     info->fpp_now = f->verdict == SEEN_ALWAYS_MAYBE ? 1
                     : f->verdict == SEEN_NEVER_IN   ? 0
                                                     : -expm1(clean);
-}
-
-static void chain_size(const seen_filter *g, seen_size *size)
-{
-    const struct seen_foreign *f = seen_foreign_of(g);
-    uint64_t capacity = 0;
-    for (uint32_t i = 0; i < f->count; i++)
-        capacity += seen_min64(f->links[i].capacity, UINT64_MAX - capacity);
-    if (capacity) size->capacity = capacity;
-    size->layers = f->count;
-    size->growth = f->chain.fixed ? 0 : f->chain.growth;
-    size->counted = f->counted;
 }
 
 const struct seen_filter_ops seen_foreign_ops = {
@@ -409,5 +405,5 @@ const struct seen_filter_ops seen_foreign_ops = {
     .equal = chain_equal,
     .clear = seen_foreign_clear,
     .info = chain_info,
-    .size = chain_size,
+    .measure = chain_measure,
 };

@@ -298,32 +298,27 @@ static void cuckoo_clear(seen_filter *g)
 static void cuckoo_info(const seen_filter *g, seen_info *info)
 {
     const struct seen_foreign *f = seen_foreign_of(g);
+    info->hash = f->scheme->hash;
+    info->layers = f->count;
+    info->growth = f->cuckoo.growth;
+    info->counted = f->counted;
+}
+
+static void cuckoo_measure(const seen_filter *g, seen_info *info)
+{
+    const struct seen_foreign *f = seen_foreign_of(g);
     double seen_slots = 0; /* that a stranger's two buckets have in use */
     for (uint32_t i = 0; i < f->count; i++) {
         const struct seen_link *l = &f->links[i];
         uint64_t used = count_used(l);
-        info->bits += 8 * l->bytes;
         info->bits_set += 8 * used;
         seen_slots += 2.0 * (double)used / (double)buckets_of(f, l);
     }
-    info->hash = f->scheme->hash;
-    info->bytes = g->plan.bytes;
-    info->links = f->count;
-    info->counted = true;
-    info->items = g->items;
     info->fpp_now = -expm1(seen_slots * log1p(-1.0 / 255));
 }
 
-static void cuckoo_size(const seen_filter *g, seen_size *size)
-{
-    const struct seen_foreign *f = seen_foreign_of(g);
-    size->layers = f->count;
-    size->growth = f->cuckoo.growth;
-    size->counted = f->counted;
-}
-
 const struct seen_filter_ops seen_foreign_cuckoo_ops = {
-    SEEN_FOREIGN_OPS,      .keys = &key_ops,      .merge = cuckoo_merge,
-    .equal = cuckoo_equal, .clear = cuckoo_clear, .info = cuckoo_info,
-    .size = cuckoo_size,
+    SEEN_FOREIGN_OPS,          .keys = &key_ops,      .merge = cuckoo_merge,
+    .equal = cuckoo_equal,     .clear = cuckoo_clear, .info = cuckoo_info,
+    .measure = cuckoo_measure,
 };

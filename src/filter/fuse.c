@@ -467,12 +467,9 @@ static void fuse_clear(seen_filter *f)
     self(f)->seed = 0;
 }
 
-static void fuse_info(const seen_filter *f, seen_info *info)
+static void fuse_measure(const seen_filter *f, seen_info *info)
 {
-    info->bits = f->plan.bits;
     info->bits_set = f->items * f->plan.width;
-    info->bytes = f->plan.bytes;
-    info->items = f->items;
     info->fpp_now = f->items ? fuse_plan_fpp(&f->plan, f->items) : 0;
 }
 
@@ -499,5 +496,5 @@ const struct seen_filter_ops seen_fuse_ops = {
     .merge = fuse_merge,
     .equal = fuse_equal,
     .clear = fuse_clear,
-    .info = fuse_info,
+    .measure = fuse_measure,
 };

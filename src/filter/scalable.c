@@ -750,7 +750,7 @@ static seen_status take_over(seen_filter *into, const struct scalable *from)
 
 /*
  * Layer by layer: each then holds the keys of both, which may be more than its
- * capacity, and the rate is what seen_info_of() says. A key may lie in another
+ * capacity, and the rate is what seen_measure() says. A key may lie in another
  * layer there than here, so an intersection would lose it.
  */
 static seen_status scalable_merge(seen_filter *into, const seen_filter *from,
@@ -815,32 +815,30 @@ static void scalable_clear(seen_filter *f)
 static void scalable_info(const seen_filter *f, seen_info *info)
 {
     const struct scalable *s = peek(f);
-    double rates[LAYERS_MAX];
     uint32_t regions = 0;
-    info->bits = info->bits_set = 0;
+    info->bits = info->capacity = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        info->bits += lines_bits(&s->lines[i]);
+        info->capacity += s->layer[i].capacity;
+        if (s->lines[i].regions > regions) regions = s->lines[i].regions;
+    }
+    info->grows = true;
+    info->layers = s->n;
+    info->hashes = 8 * s->lines[s->n - 1].regions;
+    info->lines = s->n - 1 + regions;
+    info->bytes = total_bytes(s);
+}
+
+static void scalable_measure(const seen_filter *f, seen_info *info)
+{
+    const struct scalable *s = peek(f);
+    double rates[LAYERS_MAX];
     for (uint32_t i = 0; i < s->n; i++) {
         uint64_t set;
         rates[i] = seen_lines_survey(&s->lines[i], 1, &set);
         info->bits_set += set;
-        info->bits += lines_bits(&s->lines[i]);
-        if (s->lines[i].regions > regions) regions = s->lines[i].regions;
     }
-    info->capacity = 0;
-    info->hashes = 8 * s->lines[s->n - 1].regions;
-    info->lines = s->n - 1 + regions;
-    info->bytes = total_bytes(s);
-    info->items = f->items;
     info->fpp_now = seen_fpp_combined(rates, s->n);
-}
-
-static void scalable_size(const seen_filter *f, seen_size *size)
-{
-    const struct scalable *s = peek(f);
-    size->capacity = 0;
-    for (uint32_t i = 0; i < s->n; i++)
-        size->capacity += s->layer[i].capacity;
-    size->bytes = total_bytes(s);
-    size->layers = s->n;
 }
 
 const struct seen_filter_ops seen_scalable_ops = {
@@ -868,5 +866,5 @@ const struct seen_filter_ops seen_scalable_ops = {
     .equal = scalable_equal,
     .clear = scalable_clear,
     .info = scalable_info,
-    .size = scalable_size,
+    .measure = scalable_measure,
 };

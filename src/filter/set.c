@@ -498,18 +498,17 @@ static bool set_equal(const seen_filter *a, const seen_filter *b)
 static void set_info(const seen_filter *f, seen_info *info)
 {
     uint64_t bytes = bytes_of(peek(f)->lines);
+    info->grows = true;
     info->capacity = 0;
     info->bits = bytes * 8;
-    info->bits_set = f->items * 64;
     info->bytes = bytes + sizeof(struct set);
-    info->items = f->items;
-    info->fpp = info->fpp_now = set_plan_fpp(&f->plan, f->items);
+    info->fpp = set_plan_fpp(&f->plan, f->items);
 }
 
-static void set_size(const seen_filter *f, seen_size *size)
+static void set_measure(const seen_filter *f, seen_info *info)
 {
-    size->capacity = 0;
-    size->bytes = bytes_of(peek(f)->lines) + sizeof(struct set);
+    info->bits_set = f->items * 64;
+    info->fpp_now = set_plan_fpp(&f->plan, f->items);
 }
 
 const struct seen_filter_ops seen_set_ops = {
@@ -533,5 +532,5 @@ const struct seen_filter_ops seen_set_ops = {
     .merge = set_merge,
     .equal = set_equal,
     .info = set_info,
-    .size = set_size,
+    .measure = set_measure,
 };

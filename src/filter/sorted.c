@@ -297,14 +297,11 @@ static bool sorted_equal(const seen_filter *a, const seen_filter *b)
 }
 
 /* The rate is what the different fingerprints make it. */
-static void sorted_info(const seen_filter *f, seen_info *info)
+static void sorted_measure(const seen_filter *f, seen_info *info)
 {
     const struct seen_sorted list = list_of(f);
     uint64_t different = f->items ? seen_sorted_different(&list) : 0;
-    info->bits = f->plan.bits;
     info->bits_set = f->items ? f->plan.bits : 0;
-    info->bytes = f->plan.bytes;
-    info->items = f->items;
     info->fpp_now = f->items ? fmin(1, rate_of(different, list.below) +
                                            seen_hash_fpp((double)f->items, 64))
                              : 0;
@@ -330,5 +327,5 @@ const struct seen_filter_ops seen_sorted_ops = {
     .visit_many = sorted_visit_many,
     .merge = sorted_merge,
     .equal = sorted_equal,
-    .info = sorted_info,
+    .measure = sorted_measure,
 };

@@ -599,17 +599,13 @@ static double survey(const struct window *w, uint32_t slot, uint64_t *bits_set)
     return fpp;
 }
 
-static void window_info(const seen_filter *f, seen_info *info)
+static void window_measure(const seen_filter *f, seen_info *info)
 {
     const struct window *w = peek(f);
     double fpp[SEEN_SLOTS_MAX];
-    info->bits = f->plan.bits;
-    info->bits_set = 0;
     for (uint32_t i = 0; i < w->living; i++)
         fpp[i] = survey(w, slot_at(w, i), &info->bits_set);
     info->fpp_now = seen_fpp_combined(fpp, w->living);
-    info->bytes = f->plan.bytes;
-    info->items = f->items;
 }
 
 static seen_status window_merge(seen_filter *into, const seen_filter *from,
@@ -684,5 +680,5 @@ const struct seen_filter_ops seen_window_ops = {
     .merge = window_merge,
     .equal = window_equal,
     .clear = window_clear,
-    .info = window_info,
+    .measure = window_measure,
 };

@@ -398,7 +398,7 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter,
 {
     seen_info info = {.size = sizeof info};
     seen_error_begin(error);
-    if (filter) seen_info_of(filter, &info); /* reads all of it: before */
+    if (filter) seen_info_of(filter, &info);
     lock_all(g);
     if (filter && (!g->rebuilding || g->lost)) {
         bool lost = g->rebuilding;

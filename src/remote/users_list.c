@@ -527,7 +527,7 @@ static seen_status inspect(const struct list *m, const struct redisReply *reply,
     if (!seen_out_ok(&info->size)) return SEEN_INVALID;
     seen_status status = read_filters(m, reply, &f);
     if (status != SEEN_OK) return status;
-    seen_info_of(f, &of);
+    seen_measure(f, &of);
     seen_free(f);
     own.items = of.items;
     own.fpp_now = of.fpp_now;

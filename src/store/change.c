@@ -154,7 +154,7 @@ static void count_by_fill(seen_file *file, uint64_t replayed)
     seen_filter *f = file->filter;
     seen_info info = {.size = sizeof info};
     if (!f->ops->touches || replayed == 0) return;
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     uint64_t items = seen_plan_items(&f->plan, info.bits_set);
     uint64_t most = file->header.items + replayed;
     if (items > most) items = most;

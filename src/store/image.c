@@ -145,9 +145,12 @@ static seen_status pour_bytes(void *ctx, int fd)
 
 /* ---- Putting them there --------------------------------------------------- */
 
+/* So much of a seen_info has id and epoch. */
+#define KNOWN_BY (offsetof(seen_info, epoch) + sizeof(uint64_t))
+
 /* Is the file still as it was when it was looked at? Every writer that opens it
  * changes its epoch. */
-static bool still_as(int fd, const seen_facts *was)
+static bool still_as(int fd, const seen_info *was)
 {
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
     struct seen_native h[2];
@@ -168,7 +171,7 @@ static bool still_as(int fd, const seen_facts *was)
 /* `what` without its path; `pour`, the same into a stream. */
 static seen_status put(const char *path, struct seen_replacing what,
                        seen_status (*pour)(void *ctx, int fd),
-                       const seen_facts *was, seen_outcome *outcome,
+                       const seen_info *was, seen_outcome *outcome,
                        seen_error *error)
 {
     char real[SEEN_PATH_ROOM];
@@ -208,7 +211,7 @@ seen_status seen_file_save(const char *path, const seen_filter *f,
 }
 
 seen_status seen_file_save_over(const char *path, const seen_filter *f,
-                                uint32_t flags, const seen_facts *was,
+                                uint32_t flags, const seen_info *was,
                                 seen_outcome *outcome, seen_error *error)
 {
     seen_outcome did = {0};
@@ -222,6 +225,10 @@ seen_status seen_file_save_over(const char *path, const seen_filter *f,
         status =
             seen_fail(error, SEEN_INVALID, "flags",
                       "flags 0x%x: expected 0 or SEEN_SECRET_APART", flags);
+    if (status == SEEN_OK && was && was->size < KNOWN_BY)
+        status = seen_fail(
+            error, SEEN_INVALID, "was",
+            "was.size %zu: expected what seen_file_look() filled", was->size);
     if (status == SEEN_OK) status = seen_outcome_check(outcome, error);
     if (status == SEEN_OK) status = seen_image_of(f, flags, &s, error);
     if (status != SEEN_OK) return status;

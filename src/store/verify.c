@@ -16,6 +16,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/alloc.h"
+#include "base/out.h"
 #include "store/file.h"
 #include "store/outcome.h"
 
@@ -24,21 +25,22 @@
 
 /* ---- Look ----------------------------------------------------------------- */
 
-seen_status seen_file_look(const char *path, seen_facts *facts,
+seen_status seen_file_look(const char *path, seen_info *info, seen_plan *plan,
                            seen_error *error)
 {
     seen_file *file;
     seen_error_begin(error);
     seen_status status = seen_check_path(path, error);
-    if (status == SEEN_OK && !facts)
-        status = seen_fail(error, SEEN_INVALID, "facts",
-                           "facts: expected a pointer, got NULL");
-    if (status != SEEN_OK) return status;
-    status = seen_file_make(&file, path, SEEN_READ, error);
+    if (status == SEEN_OK && info && !seen_out_ok(&info->size))
+        status = seen_fail_size(error, "info", info->size);
+    if (status == SEEN_OK && plan && !seen_out_ok(&plan->size))
+        status = seen_fail_size(error, "plan", plan->size);
+    if (status == SEEN_OK)
+        status = seen_file_make(&file, path, SEEN_READ, error);
     if (status != SEEN_OK) return status;
     status = seen_file_map(file, SEEN_MAP_READ, error);
     if (status == SEEN_OK) {
-        status = seen_look(file->map, file->map_len, facts, NULL);
+        status = seen_look(file->map, file->map_len, info, plan, NULL);
         if (status != SEEN_OK) seen_file_explain(error, status);
     }
     seen_file_destroy(file);

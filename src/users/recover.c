@@ -320,11 +320,11 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
 static seen_status not_a_store(const char *path, const struct seen_stat *st,
                                seen_error *error)
 {
-    seen_facts facts = {.size = sizeof facts};
-    if (st->regular && seen_file_look(path, &facts, NULL) == SEEN_OK)
+    seen_info info = {.size = sizeof info};
+    if (st->regular && seen_file_look(path, &info, NULL, NULL) == SEEN_OK)
         return seen_fail(error, SEEN_INVALID, NULL,
                          "is a filter file (of kind %s), not a store of users",
-                         seen_kind_name(facts.plan.kind));
+                         seen_kind_name(info.kind));
     return seen_fail(error, SEEN_INVALID, NULL, "is %s, not a store of users",
                      st->regular ? "a regular file" : "no directory");
 }

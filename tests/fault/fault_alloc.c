@@ -121,8 +121,8 @@ static seen_filter *picture(const seen_filter *f)
 static void assert_unchanged(const seen_filter *f, seen_filter *before)
 {
     seen_info now = {.size = sizeof now}, then = {.size = sizeof then};
-    seen_info_of(f, &now);
-    seen_info_of(before, &then);
+    seen_measure(f, &now);
+    seen_measure(before, &then);
     assert_true(seen_equal(f, before));
     assert_int_equal(now.items, then.items);
     assert_int_equal(now.bytes, then.bytes);

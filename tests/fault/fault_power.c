@@ -79,7 +79,7 @@ static void assert_nothing_lost(const seen_filter *f)
     /* Not more than was ever written. Of filters that bits are set in, that is an
      * estimate; those that remove keys count them. */
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     assert_true(info.items <= run.begun + 2 * BATCH);
     if (!removes()) return;
     assert_true(info.items <= run.begun - run.removed + run.added);

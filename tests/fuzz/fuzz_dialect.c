@@ -77,7 +77,7 @@ static void ask(const seen_filter *f, const seen_key keys[ASKED],
                 bool answers[ASKED])
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     seen_maybe_many(f, seen_keys_of(keys, ASKED), answers);
     for (size_t i = 0; i < ASKED; i++) {
@@ -107,7 +107,7 @@ static void must_come_back(const seen_filter *f, const char *dialect,
 static bool too_large(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info.bytes > 4 * LIMIT;
 }
 

@@ -56,7 +56,7 @@ static void make_hashes(seen_hash h[ASKED], const uint8_t *data, size_t len)
 static void question(const seen_filter *f, const seen_hash h[ASKED])
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     must(info.fpp_now >= 0 && info.fpp_now <= 1);
     bool answers[ASKED];
     seen_maybe_many(f, seen_keys_hashes(h, ASKED), answers);
@@ -111,7 +111,7 @@ static void add_and_remove(seen_filter *f, const seen_hash h[ASKED])
 {
     bool before, added[ASKED];
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     const size_t kept = info.kind == SEEN_WINDOW ? ASKED - 1 : 0;
     for (size_t i = 0; i < ASKED; i++)
         added[i] = seen_add_hashed(f, h[i]) == SEEN_OK;
@@ -139,7 +139,7 @@ static void change(seen_filter *f, const seen_filter *view,
     must_load(f);
     seen_advance(copy, h[0].lo);
     must_load(copy);
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     if (info.kind != SEEN_BITMAP && info.items < GROWING)
         seen_reserve(copy, info.items + 100);
     seen_merge(copy, copy, SEEN_UNION, NULL);

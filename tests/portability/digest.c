@@ -83,7 +83,7 @@ static void digest_grown(seen_kind kind, uint64_t planned, uint64_t items,
             sum = checksum(sum, answers[i]);
     }
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     sum = checksum(sum, info.bits_set);
     sum = checksum(sum, info.items);
     printf("%-8s %7llu %-8g %u %10llu %016llx %016llx\n", seen_kind_name(kind),
@@ -123,7 +123,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
         for (uint64_t j = 0; j < 20011; j++)
             sum = checksum(sum, seen_maybe_u64(f, j));
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         sum = checksum(sum, info.bits_set);
         sum = checksum(sum, info.items);
     }

@@ -38,7 +38,7 @@ static void check_all(const seen_filter *f, const seen_bitmap *b,
         wrong += seen_maybe_hashed(f, hash_of(id, r)) != seen_bitmap_has(b, id);
     assert_int_equal(wrong, 0);
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     assert_int_equal(info.bits, IDS);
     assert_int_equal(info.bits_set, seen_bitmap_count(b));
     if (!(info.flags & SEEN_CONCURRENT))

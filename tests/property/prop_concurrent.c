@@ -220,7 +220,7 @@ static void *read_all(void *arg)
             j->complaints +=
                 !seen_maybe_u64(j->f, test_key(test_below(&r, BASE)));
         seen_info info = {.size = sizeof info};
-        seen_info_of(j->f, &info);
+        seen_measure(j->f, &info);
         j->complaints += info.bits_set < set; /* bits never go away */
         set = info.bits_set;
         j->complaints += !(info.fpp_now >= 0 && info.fpp_now <= 1);

@@ -28,7 +28,7 @@ static void measure(seen_spec spec, uint64_t n, double tolerance)
     assert_int_equal(test_count_maybe(f, 0, n), n);
 
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     uint64_t wrong = test_count_maybe(f, TEST_STRANGERS, probes());
     print_message("%-8s n %8zu  k %3u  %7.3f bits/key  planned %.4g  now %.4g "
                   " measured %.4g\n",
@@ -102,7 +102,7 @@ static void small_filters_keep_their_rate(void **state)
             seen_filter *f = test_filter(small[i].spec);
             test_add_members(f, round * 1000, small[i].n);
             seen_info info = {.size = sizeof info};
-            seen_info_of(f, &info);
+            seen_measure(f, &info);
             expected += info.fpp_now / ROUNDS;
             wrong += test_count_maybe(f, TEST_STRANGERS + total, each);
             total += each;
@@ -188,7 +188,7 @@ static void filters_over_two_to_the_32_bits_work(void **state)
         test_add_members(f, 0, n);
         assert_int_equal(test_count_maybe(f, 0, n), n);
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         assert_true(info.bits > (uint64_t)1 << 32);
         /* As many bits as balls, less the few that met. */
         assert_between((double)info.bits_set,

@@ -237,7 +237,7 @@ static void one_set(struct test_rng *r, uint64_t universe, int rounds)
         }
     }
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     assert_int_equal(info.items, model_set_count(&m));
     for (uint64_t i = 0; i < universe; i++)
         assert_int_equal(seen_maybe_u64(f, test_key(i)),

@@ -78,8 +78,8 @@ static void check_order(struct test_rng *r, seen_kind kind)
     add_shuffled(any, r, 0, n);
     assert_true(seen_equal(expected, any));
     seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
-    seen_info_of(expected, &a);
-    seen_info_of(any, &b);
+    seen_measure(expected, &a);
+    seen_measure(any, &b);
     assert_int_equal(a.bits_set, b.bits_set);
     assert_true(a.fpp_now == b.fpp_now || kind == SEEN_SET);
 
@@ -126,8 +126,8 @@ static void adding_again_changes_nothing(void **state)
             add_shuffled(f, &r, 0, n);
             assert_true(seen_equal(f, before));
             seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
-            seen_info_of(f, &a);
-            seen_info_of(before, &b);
+            seen_measure(f, &a);
+            seen_measure(before, &b);
             assert_int_equal(a.items, b.items);
             seen_free(f);
             seen_free(before);
@@ -156,7 +156,7 @@ static void answers_only_ever_turn_to_maybe(void **state)
                 maybe[j] = now;
             }
             seen_info info = {.size = sizeof info};
-            seen_info_of(f, &info);
+            seen_measure(f, &info);
             assert_true(info.bits_set >= set_before);
             set_before = info.bits_set;
         }

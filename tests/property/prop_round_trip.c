@@ -325,7 +325,7 @@ static void check_damaged_filter(struct bytes d, const seen_filter *original)
     }
     if (seen_view(&f, d.at, d.len, NULL, NULL) != SEEN_OK) return;
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     for (uint64_t i = 0; i < 20; i++) {
         seen_hash h = {test_mix(i), test_mix(i + 100)};
         assert_int_equal(seen_maybe_hashed(f, h), seen_count_hashed(f, h) > 0);

@@ -784,9 +784,9 @@ static void check_whole(const seen_filter *original, const seen_spec *spec)
     seen_allowlist *list = sevenths();
     seen_filter *f = copy_of(original), *g = copy_of(original);
     seen_info bare = {.size = sizeof bare}, with = {.size = sizeof with};
-    seen_info_of(f, &bare);
+    seen_measure(f, &bare);
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
-    seen_info_of(f, &with);
+    seen_measure(f, &with);
     assert_int_equal(with.bytes,
                      bare.bytes + seen_allowlist_bytes(seen_allowed(f, NULL)));
 
@@ -871,7 +871,7 @@ static void a_saturated_filter_still_obeys(void **state)
             .kind = kinds[i], .bits = 1024, .hashes = 4, .items = 100});
         test_add_members(f, 0, 20000);
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         assert_int_equal(info.bits_set, info.bits);
         assert_answers(f, always);
         seen_allowlist *list = sevenths();

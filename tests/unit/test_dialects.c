@@ -159,7 +159,7 @@ static void check_answers(struct test_vector *v)
     must_answer(f, v);
     must_export(f, v);
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     assert_string_equal(info.dialect, v->dialect);
     assert_int_equal(info.kind, SEEN_FOREIGN);
     /* By the fill, and go-bloom's positions move together. */
@@ -301,14 +301,14 @@ static void must_survive(const seen_filter *f)
 /* What is told without looking at the bits, too. */
 static void must_tell(const seen_filter *f, const char *dialect)
 {
+    seen_info measured = {.size = sizeof measured};
     seen_info info = {.size = sizeof info};
-    seen_size size = {.size = sizeof size};
+    seen_measure(f, &measured);
     seen_info_of(f, &info);
-    seen_size_of(f, &size);
-    assert_string_equal(size.dialect, dialect);
-    assert_int_equal(size.layers, info.links);
-    assert_int_equal(size.counted, info.counted);
-    if (size.counted) assert_int_equal(size.items, info.items);
+    assert_string_equal(info.dialect, dialect);
+    assert_int_equal(info.layers, measured.layers);
+    assert_int_equal(info.counted, measured.counted);
+    if (info.counted) assert_int_equal(info.items, measured.items);
 }
 
 static void check_whole(struct test_vector *v)
@@ -324,7 +324,7 @@ static void check_whole(struct test_vector *v)
     seen_clear(half);
     must_survive(half);
     seen_info info = {.size = sizeof info};
-    seen_info_of(half, &info);
+    seen_measure(half, &info);
     assert_int_equal(info.items, 0);
     assert_int_equal(info.bits_set, 0);
     if (v->strangers.n > 0 && info.hashes > 0)
@@ -428,9 +428,9 @@ static void check_saved(struct test_vector *v)
     assert_int_equal(seen_view(&view, bytes, len, NULL, NULL), SEEN_OK);
     must_answer(view, v);
     assert_int_equal(seen_add_str(view, "new"), SEEN_UNSUPPORTED);
-    seen_facts facts = {.size = sizeof facts};
-    assert_int_equal(seen_look(bytes, len, &facts, NULL), SEEN_OK);
-    assert_int_equal(facts.plan.kind, SEEN_FOREIGN);
+    seen_info looked = {.size = sizeof looked};
+    assert_int_equal(seen_look(bytes, len, &looked, NULL, NULL), SEEN_OK);
+    assert_int_equal(looked.kind, SEEN_FOREIGN);
     seen_free(view);
     for (size_t at = 0; at<len; at += len> 3000 && at > 700 ? 37 : 1) {
         seen_filter *bad = NULL;
@@ -494,7 +494,7 @@ static void try_bytes(struct test_vector *v, const uint8_t *bytes, size_t len)
         return;
     }
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     for (size_t i = 0; i < 20; i++)
         seen_maybe(f, v->strangers.keys[i].data, v->strangers.keys[i].len);
     bool before;
@@ -850,7 +850,7 @@ static void gobloom_of_no_hashes_lets_all_through(void **state)
     assert_true(seen_maybe_str(f, "key"));
     assert_int_equal(seen_add_str(f, "key"), SEEN_OK);
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     assert_int_equal(info.bits_set, 0);
     assert_true(info.fpp_now == 1);
     seen_free(f);
@@ -918,8 +918,8 @@ static void an_exposure_list_keeps_five_filters(void **state)
     for (unsigned round = 0; round < 8; round++) {
         add_numbers(f, 100 * round, 100 * round + 100);
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
-        assert_int_equal(info.links, round < 5 ? round + 1 : 5);
+        seen_measure(f, &info);
+        assert_int_equal(info.layers, round < 5 ? round + 1 : 5);
     }
     assert_int_equal(count_numbers(f, 300, 800), 500);
     assert_true(count_numbers(f, 0, 300) < 10);
@@ -994,7 +994,7 @@ static void lines_have_the_rate_they_are_planned_for(void **state)
         seen_filter *f = test_filter(spec);
         test_add_members(f, 0, n);
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         double planned = seen_plan_fpp(&plan, n);
         double flat = seen_fpp_bloom((double)n, (double)plan.bits, plan.hashes);
         assert_between(planned / flat, 1.05, 3);
@@ -1043,8 +1043,8 @@ static void redisbloom_grows_as_far_as_its_limit(void **state)
         assert_int_equal(before, was);
     }
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
-    assert_true(info.links > 3 && info.bytes <= 40000);
+    seen_measure(f, &info);
+    assert_true(info.layers > 3 && info.bytes <= 40000);
     for (uint64_t i = 0; i + 1 < n; i++)
         assert_true(seen_maybe_u64(f, i));
     seen_free(f);

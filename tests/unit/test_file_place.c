@@ -464,13 +464,14 @@ static void who_cannot_keep_the_group_lets_none_in(void **state)
 static void a_pipe_is_refused_not_waited_for(void **state)
 {
     (void)state;
-    seen_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info};
     seen_file *s;
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
     assert_int_equal(mkfifo(in("f"), 0600), 0);
     alarm(60);
-    assert_int_equal(seen_file_look(in("f"), &facts, &error), SEEN_INVALID);
+    assert_int_equal(seen_file_look(in("f"), &info, NULL, &error),
+                     SEEN_INVALID);
     assert_string_equal(error.text,
                         "is not a regular file: expected a filter file");
     assert_int_equal(seen_file_verify(in("f"), &outcome, &error), SEEN_INVALID);

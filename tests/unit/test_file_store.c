@@ -93,7 +93,7 @@ static void what_was_added_is_there_after_closing(void **state)
             assert_false(outcome.created || outcome.recovered);
             assert_members(seen_file_filter(s), 2000);
             seen_info info = {.size = sizeof info};
-            seen_info_of(seen_file_filter(s), &info);
+            seen_measure(seen_file_filter(s), &info);
             assert_in_range(info.items, 1950, 2000);
             assert_int_equal(info.key_form, spec.key_form);
             struct test_batch b = test_batch_new(0, 1);
@@ -149,7 +149,7 @@ static uint64_t items_of(seen_mode mode)
     seen_error error = {0};
     seen_info info = {.size = sizeof info};
     seen_file *s = open_file(mode, NULL, &outcome, &error);
-    seen_info_of(seen_file_filter(s), &info);
+    seen_measure(seen_file_filter(s), &info);
     assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
     return info.items;
 }
@@ -323,7 +323,7 @@ static void visits_and_adds_are_replayed_as_what_they_were(void **state)
     sim_install(after);
     seen_file *r = open_file(SEEN_READ, NULL, &outcome, &error);
     seen_info info = {.size = sizeof info};
-    seen_info_of(seen_file_filter(r), &info);
+    seen_measure(seen_file_filter(r), &info);
     assert_in_range(info.items, 145, 150);
     assert_true(seen_equal(seen_file_filter(r), seen_file_filter(w)));
     seen_file_close(r, NULL);
@@ -563,11 +563,11 @@ static void a_file_that_changed_is_not_replaced(void **state)
     for (size_t i = 0; i < SPECS; i++) {
         seen_outcome outcome = {.size = sizeof outcome};
         seen_error error = {0};
-        seen_facts was = {.size = sizeof was};
+        seen_info was = {.size = sizeof was};
         seen_filter *copy;
         seen_file *s = open_file(SEEN_DURABLE, &specs[i], &outcome, &error);
         seen_file_close(s, NULL);
-        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
+        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL, NULL), SEEN_OK);
         s = open_file(SEEN_READ, NULL, &outcome, &error);
         assert_int_equal(seen_copy(&copy, seen_file_filter(s), NULL), SEEN_OK);
         seen_file_close(s, NULL);
@@ -580,7 +580,7 @@ static void a_file_that_changed_is_not_replaced(void **state)
         s = open_file(SEEN_READ, NULL, &outcome, &error);
         assert_members(seen_file_filter(s), 100);
         seen_file_close(s, NULL);
-        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL), SEEN_OK);
+        assert_int_equal(seen_file_look(FILE_NAME, &was, NULL, NULL), SEEN_OK);
         assert_int_equal(
             seen_file_save_over(FILE_NAME, copy, 0, &was, &outcome, &error),
             SEEN_OK);
@@ -784,7 +784,8 @@ static void errors_name_the_argument(void **state)
     seen_file *s = NULL;
     seen_error e;
     seen_outcome unset = {.size = 0};
-    seen_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info}, bare = {0};
+    seen_plan plan = {0};
     seen_filter *f = test_filter(specs[0]);
     seen_file_options o = {.mode = (seen_mode)3};
 #define OPEN(path, outcome, status, field)                                     \
@@ -816,10 +817,15 @@ static void errors_name_the_argument(void **state)
                  "path");
     assert_field(seen_file_write(FILE_NAME, NULL, 1, NULL, &e), SEEN_INVALID,
                  &e, "bytes");
-    assert_field(seen_file_look(FILE_NAME, NULL, &e), SEEN_INVALID, &e,
-                 "facts");
-    assert_field(seen_file_look(FILE_NAME, &facts, &e), SEEN_ABSENT, &e,
+    assert_field(seen_file_look(FILE_NAME, &bare, NULL, &e), SEEN_INVALID, &e,
+                 "info");
+    assert_field(seen_file_look(FILE_NAME, NULL, &plan, &e), SEEN_INVALID, &e,
+                 "plan");
+    assert_field(seen_file_look(FILE_NAME, &info, NULL, &e), SEEN_ABSENT, &e,
                  "path");
+    info.size = offsetof(seen_info, epoch);
+    assert_field(seen_file_save_over(FILE_NAME, f, 0, &info, NULL, &e),
+                 SEEN_INVALID, &e, "was");
     assert_field(seen_file_verify(FILE_NAME, &unset, &e), SEEN_INVALID, &e,
                  "outcome");
     assert_field(seen_file_add_many(NULL, seen_keys_of(NULL, 0), NULL, &e),
@@ -969,7 +975,7 @@ static void a_bad_batch_reaches_nothing(void **state)
     assert_memory_equal(is, was, len);
     free(was);
     seen_info info = {.size = sizeof info};
-    seen_info_of(seen_file_filter(s), &info);
+    seen_measure(seen_file_filter(s), &info);
     assert_int_equal(info.items, 0);
     assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
 }

@@ -38,7 +38,7 @@ static bool absent(const seen_filter *f, const void *key, size_t len)
 static uint64_t items(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info.items;
 }
 
@@ -510,8 +510,11 @@ static void check_info(seen_spec spec)
         test_add_members(f, 0, KEYS); /* again: nothing new */
     memset(&info, 0xff, sizeof info);
     info.size = sizeof info;
-    assert_int_equal(seen_info_of(f, &info), SEEN_OK);
+    assert_int_equal(seen_measure(f, &info), SEEN_OK);
     assert_int_equal(info.kind, spec.kind);
+    assert_int_equal(info.grows,
+                     spec.kind == SEEN_SCALABLE || spec.kind == SEEN_SET);
+    assert_int_equal(info.layers, 1);
     assert_int_equal(info.flags, spec.flags);
     assert_int_equal(info.hashes, plan.hashes);
     assert_int_equal(info.lines, plan.lines);
@@ -534,7 +537,7 @@ static void check_info(seen_spec spec)
         assert_true(info.fpp_now == seen_plan_fpp(&plan, KEYS));
     } else {
         const double expected = seen_plan_fpp(&plan, KEYS);
-        assert_int_equal(info.capacity, spec.kind == SEEN_SCALABLE ? 0 : KEYS);
+        assert_int_equal(info.capacity, KEYS);
         assert_true(info.fpp == plan.fpp);
         assert_true(info.bits_set <= (uint64_t)KEYS * plan.hashes);
         assert_between(info.fpp_now, expected * 0.5, expected * 1.5);

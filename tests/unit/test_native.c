@@ -185,7 +185,7 @@ static void assert_same_answers(const seen_filter *a, const seen_filter *b)
 {
     const uint64_t firsts[] = {0, TEST_STRANGERS};
     seen_info info = {.size = sizeof info};
-    seen_info_of(a, &info);
+    seen_measure(a, &info);
     for (size_t i = 0; i < 2; i++) {
         struct test_batch keys = test_batch_for(info.kind, firsts[i], ASKED);
         bool many[ASKED];
@@ -226,7 +226,7 @@ static void assert_same_info(const seen_info *a, const seen_info *b)
     assert_true(a->kind == b->kind && a->flags == b->flags);
     assert_true(a->hash == b->hash && a->dialect == b->dialect);
     assert_true(a->hashes == b->hashes && a->lines == b->lines);
-    assert_true(a->links == b->links && a->counted == b->counted);
+    assert_true(a->layers == b->layers && a->counted == b->counted);
     assert_true(a->capacity == b->capacity && a->items == b->items);
     assert_true(a->bits == b->bits && a->bits_set == b->bits_set);
     assert_true(a->fpp == b->fpp && a->fpp_now == b->fpp_now);
@@ -248,8 +248,8 @@ static void check_kept(const seen_filter *f, struct bytes saved)
     check_pieces(f, saved, &r, saved.len);
     check_pieces(viewed, saved, &r, saved.len / 20 + 10);
     seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
-    seen_info_of(f, &a);
-    seen_info_of(loaded, &b);
+    seen_measure(f, &a);
+    seen_measure(loaded, &b);
     assert_same_info(&a, &b);
     seen_free(loaded);
     seen_free(viewed);
@@ -350,8 +350,8 @@ static void concurrent_filters_save_an_estimate_of_their_items(void **state)
         struct bytes saved = save(f);
         seen_filter *loaded = load(saved);
         seen_info a = {.size = sizeof a}, b = {.size = sizeof b};
-        seen_info_of(f, &a);
-        seen_info_of(loaded, &b);
+        seen_measure(f, &a);
+        seen_measure(loaded, &b);
         assert_true(a.items > 900);
         assert_int_equal(b.items, a.items);
         assert_saves_as(loaded, saved);
@@ -614,7 +614,7 @@ static void a_later_version_is_told_apart_from_damage(void **state)
 static void use(seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     seen_hash h[8];
     bool answers[8];
     for (uint64_t i = 0; i < 8; i++)
@@ -960,7 +960,7 @@ static void a_list_needs_a_policy(void **state)
 static seen_key_form form_of(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info.key_form;
 }
 
@@ -977,15 +977,16 @@ static void check_form(const seen_filter *f, struct bytes saved)
                          fits || form == 0 ? SEEN_OK : SEEN_CORRUPT);
         if (fits) {
             seen_filter *loaded = load(b), *copy, *view;
-            seen_facts facts = {.size = sizeof facts};
+            seen_info looked = {.size = sizeof looked};
             assert_int_equal(seen_copy(&copy, loaded, NULL), SEEN_OK);
             assert_int_equal(seen_view(&view, b.at, b.len, NULL, NULL),
                              SEEN_OK);
-            assert_int_equal(seen_look(b.at, b.len, &facts, NULL), SEEN_OK);
+            assert_int_equal(seen_look(b.at, b.len, &looked, NULL, NULL),
+                             SEEN_OK);
             assert_int_equal(form_of(loaded), form);
             assert_int_equal(form_of(copy), form);
             assert_int_equal(form_of(view), form);
-            assert_int_equal(facts.key_form, form);
+            assert_int_equal(looked.key_form, form);
             assert_saves_as(copy, b);
             if (!seen_kind_built((seen_kind)kind)) seen_clear(copy);
             assert_int_equal(form_of(copy), form);
@@ -1323,7 +1324,7 @@ static void a_rate_is_a_number(void **state)
                     borrowed ? seen_view(&g, b.at, b.len, NULL, NULL)
                              : seen_load(&g, b.at, b.len, NULL, NULL, NULL);
                 if (status == SEEN_OK) {
-                    seen_info_of(g, &info);
+                    seen_measure(g, &info);
                     assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
                 } else {
                     assert_int_equal(status, SEEN_CORRUPT);
@@ -1353,7 +1354,7 @@ static void a_view_of_nothing_but_ones_has_a_rate(void **state)
         if (spec.kind == SEEN_BLOOM) assert_int_equal(status, SEEN_OK);
         if (status == SEEN_OK) {
             seen_info info = {.size = sizeof info};
-            seen_info_of(v, &info);
+            seen_measure(v, &info);
             assert_true(info.fpp_now >= 0 && info.fpp_now <= 1);
         }
         seen_free(v);

@@ -162,7 +162,7 @@ static void a_plan_is_what_a_filter_becomes(void **state)
         seen_plan p = planned(spec);
         seen_filter *f = test_filter(spec);
         seen_info info = {.size = sizeof info};
-        seen_info_of(f, &info);
+        seen_measure(f, &info);
         assert_int_equal(info.kind, p.kind);
         assert_int_equal(info.bits, p.bits);
         assert_int_equal(info.bytes, p.bytes);

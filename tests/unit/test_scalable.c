@@ -21,7 +21,7 @@ static seen_spec spec_of(uint64_t first, double fpp)
 static seen_info info_of(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info;
 }
 
@@ -73,7 +73,7 @@ static void the_promise_holds_at_every_size(void **state)
             assert_close(info_of(f).fpp_now, seen_plan_fpp(&plan, n), 0.25);
         }
         assert_true(info_of(f).fpp == rates[r]);
-        assert_int_equal(info_of(f).capacity, 0);
+        assert_true(info_of(f).grows && info_of(f).capacity >= n);
         assert_between((double)info_of(f).items, 0.99 * (double)n, (double)n);
         seen_free(f);
     }
@@ -163,12 +163,8 @@ static void a_layer_opens_when_the_one_before_is_full(void **state)
         uint64_t items = info_of(f).items, bits = info_of(f).bits;
         assert_true(items + 2 >= sizes[i]);
         assert_int_equal(info_of(f).lines - i, info_of(f).hashes / 8);
-        seen_size size = {.size = sizeof size};
-        seen_size_of(f, &size);
-        assert_int_equal(size.layers, i + 1);
-        assert_int_equal(size.capacity, sizes[i]);
-        assert_int_equal(size.items, items);
-        assert_int_equal(size.bytes, info_of(f).bytes);
+        assert_int_equal(info_of(f).layers, i + 1);
+        assert_int_equal(info_of(f).capacity, sizes[i]);
         /* Keys it has make nothing grow. */
         bool before = false;
         for (uint64_t j = 0; j < 1000; j++) {
