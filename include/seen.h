@@ -330,7 +330,7 @@ typedef struct seen_key {
  *
  * SEEN_INVALID, and nothing is changed: a stride of 0, offsets that run
  * backwards or beyond `len`, NULL where there are bytes, more bytes than memory
- * has, pairs or hashes that are not aligned, a layout that this version does not
+ * has, seen_key or seen_hash that are not aligned, a layout that this version does not
  * know. Where answers were asked for, all are then "maybe"; more than
  * SEEN_KEYS_MAX keys are SEEN_INVALID, too, and nothing is written. Of no keys
  * (n = 0) only layout and reserved are looked at.

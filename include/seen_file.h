@@ -142,7 +142,7 @@ SEEN_API seen_status seen_file_save(const char *path, const seen_filter *f,
 
 /* The same, for a filter that was made from what the file held when
  * seen_file_look() filled *was: SEEN_BUSY if somebody has opened it to change it
- * since. */
+ * since, SEEN_ABSENT if the file is gone. `was` NULL: as seen_file_save(). */
 SEEN_API seen_status seen_file_save_over(const char *path, const seen_filter *f,
                                          uint32_t flags, const seen_info *was,
                                          seen_outcome *outcome,

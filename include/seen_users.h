@@ -56,7 +56,7 @@
  * Once       A process opens a directory once and shares the handle between its
  *            threads; opening it again is SEEN_BUSY. Do not open() data.mdb or
  *            lock.mdb yourself there: close() would release LMDB's locks.
- * Lock files lock.mdb is shared memory that all processes write. Let only users
+ * Locks      lock.mdb is shared memory that all processes write. Let only users
  *            write it whom you trust: one who does harm there can stop the writer,
  *            or let it overwrite pages that are being read. Do not remove it while
  *            the store is open. New files take owner and mode from data.mdb.

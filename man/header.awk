@@ -32,8 +32,10 @@ function put_comment(    i, line, shown, fresh, item)
             item = 0
             continue
         }
-        if (match(line, /^[A-Z][a-z]+  +/) || match(line, /^ABI +/)) {
-            print ".TP\n" escaped(substr(line, 1, index(line, " ") - 1))
+        if (match(line, /^(C\+\+|[A-Z][A-Za-z]+( [a-z]+)?)  +/)) {
+            name = substr(line, 1, RLENGTH)
+            sub(/ +$/, "", name)
+            print ".TP\n" escaped(name)
             line = substr(line, RLENGTH + 1)
             item = 1
         } else if (fresh) {

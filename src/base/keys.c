@@ -27,7 +27,7 @@ static bool pairs_ok(seen_keys keys)
     bool bad = false;
     if (!array(pair, keys.n, sizeof *pair, alignof(seen_key))) return false;
     for (size_t i = 0; i < keys.n; i++)
-        bad |= !pair[i].data & (pair[i].len > 0);
+        bad |= !memory(pair[i].data, pair[i].len);
     return !bad;
 }
 

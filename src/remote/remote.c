@@ -101,6 +101,28 @@ static seen_status look_at_type(seen_remote *m, seen_error *error)
 
 /* ---- Life --------------------------------------------------------------- */
 
+/* What no filter on a server can be. Which of the other fields one needs, it says
+ * itself. */
+static seen_status check_spec(const seen_spec *create, seen_error *error)
+{
+    for (size_t i = 0; i < sizeof create->reserved / sizeof *create->reserved;
+         i++)
+        if (create->reserved[i])
+            return seen_fail(error, SEEN_INVALID, "reserved",
+                             "reserved[%zu] is not 0: zero the whole spec", i);
+    if (create->flags)
+        return seen_fail(error, SEEN_INVALID, "flags",
+                         "flags 0x%x: expected 0, the server decides how keys "
+                         "are hashed",
+                         create->flags);
+    if (create->kind != SEEN_ANY)
+        return seen_fail(error, SEEN_INVALID, "kind",
+                         "kind %d: expected SEEN_ANY, the URL says what kind "
+                         "of filter it is",
+                         (int)create->kind);
+    return SEEN_OK;
+}
+
 seen_status seen_remote_open(seen_remote **out, const char *url,
                              const seen_spec *create, seen_outcome *outcome,
                              seen_error *error)
@@ -123,6 +145,7 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
                              : "no filter on a server has such a URL: expected "
                                "redis://, redis+plain://, redis+gozero:// or "
                                "redis+bitmap://");
+    if (create && check_spec(create, error) != SEEN_OK) return SEEN_INVALID;
     seen_remote *m = seen_alloc_zeroed(&seen_system_memory, sizeof *m);
     if (!m) return seen_error_end(error, SEEN_NOMEM);
     m->ops = ops;

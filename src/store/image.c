@@ -186,7 +186,11 @@ static seen_status put(const char *path, struct seen_replacing what,
         if (made < 0) return seen_fail_io(error, "path", "open");
         status = pour(what.ctx, made);
         if (status == SEEN_IO) seen_fail_io(error, "path", "write");
-    } else if (was && (there.fd < 0 || !still_as(there.fd, was))) {
+    } else if (was && there.fd < 0) {
+        status = seen_fail(error, SEEN_ABSENT, "path",
+                           "the file that was looked at is gone: save it as a "
+                           "new one");
+    } else if (was && !still_as(there.fd, was)) {
         status = seen_fail(error, SEEN_BUSY, "path",
                            "another program has changed it meanwhile: load it "
                            "again");

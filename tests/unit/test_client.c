@@ -366,6 +366,31 @@ static void threads_fail_each_with_its_own_sentence(void **state)
     seen_remote_close(m);
 }
 
+/* Before anybody is asked: nothing listens there. */
+static void specs_that_no_server_can_keep_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field;
+        seen_spec spec;
+    } bad[] = {{"reserved", {.items = 10, .fpp = 0.1, .reserved = {0, 1}}},
+               {"flags", {.items = 10, .fpp = 0.1, .flags = SEEN_KEYED}},
+               {"kind", {.items = 10, .fpp = 0.1, .kind = SEEN_CUCKOO}}};
+    static const char *const urls[] = {"redis://127.0.0.1:1?key=b",
+                                       "redis+plain://127.0.0.1:1?key=b",
+                                       "redis+gozero://127.0.0.1:1/b?bits=8",
+                                       "redis+bitmap://127.0.0.1:1/b?bits=8"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        for (size_t k = 0; k < sizeof urls / sizeof *urls; k++) {
+            seen_remote *m = NULL;
+            seen_error e;
+            assert_int_equal(
+                seen_remote_open(&m, urls[k], &bad[i].spec, NULL, &e),
+                SEEN_INVALID);
+            assert_string_equal(e.field, bad[i].field);
+        }
+}
+
 /* ---- Nodes -------------------------------------------------------------- */
 
 static void ask_who(seen_redis *c, const char *expected)
@@ -456,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_and_sentence_are_of_the_first_that_failed),
         cmocka_unit_test(threads_fail_each_with_its_own_sentence),
+        cmocka_unit_test(specs_that_no_server_can_keep_are_refused),
         cmocka_unit_test(nodes_that_are_gone_are_forgotten),
         cmocka_unit_test(who_is_sent_somewhere_gets_there),
         cmocka_unit_test(another_address_is_another_map),

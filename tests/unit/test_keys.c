@@ -551,6 +551,8 @@ static void bad_batches_are_refused_and_change_nothing(void **state)
         pairs[i] = (seen_key){data, 8};
     pairs[69] = (seen_key){NULL, 1};
     assert_refused(f, seen_keys_of(pairs, n), SEEN_INVALID);
+    pairs[69] = (seen_key){data, SIZE_MAX}; /* a length of -1 */
+    assert_refused(f, seen_keys_of(pairs, n), SEEN_INVALID);
     assert_refused(f, seen_keys_of(NULL, n), SEEN_INVALID);
     assert_refused(f, seen_keys_in(SEEN_PAIRS, data + 1, 3), SEEN_INVALID);
 

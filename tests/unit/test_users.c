@@ -1334,6 +1334,33 @@ static void policies_change_and_secrets_do_not(void **state)
     test_batch_free(&b);
 }
 
+/* Nothing behind the caller's size is read or written, and nothing at all for a
+ * user who is not there. */
+static void an_older_program_learns_of_a_user(void **state)
+{
+    (void)state;
+    seen_users *u = open_store(
+        fresh_dir(), (seen_users_options){.mode = SEEN_WRITE, .create = true});
+    seen_key item = text("item");
+    seen_users_mark(u, text("user"), 1, seen_keys_of(&item, 1), NULL, NULL);
+    seen_exposure_info whole = {.size = sizeof whole}, old = {.size = 16};
+    assert_int_equal(seen_users_info_of(u, text("user"), 1, &whole, NULL),
+                     SEEN_OK);
+    assert_int_equal(seen_users_info_of(u, text("user"), 1, &old, NULL),
+                     SEEN_OK);
+    assert_memory_equal((char *)&old + 8, (char *)&whole + 8, 8);
+    seen_exposure_info before = old = whole;
+    assert_int_equal(seen_users_info_of(u, text("nobody"), 1, &old, NULL),
+                     SEEN_ABSENT);
+    assert_memory_equal(&old, &before, sizeof old);
+    seen_error e;
+    old.size = 8;
+    assert_int_equal(seen_users_info_of(u, text("user"), 1, &old, &e),
+                     SEEN_INVALID);
+    assert_string_equal(e.field, "info.size");
+    seen_users_close(u, NULL);
+}
+
 /* Marks of two policies in one journal that nobody closed. */
 static void two_policies(const char *dir)
 {
@@ -1887,6 +1914,7 @@ int main(void)
         cmocka_unit_test(a_store_that_was_never_finished_can_be_made),
         cmocka_unit_test(a_name_cannot_pass_for_a_frame),
         cmocka_unit_test(policies_change_and_secrets_do_not),
+        cmocka_unit_test(an_older_program_learns_of_a_user),
         cmocka_unit_test(a_replay_follows_the_policies_of_their_time),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(errors_name_the_field_at_fault),
