@@ -32,6 +32,7 @@ static const struct option options[] = {
      "on a server: the whole filter expires after this time"},
     {0, "no-create", NULL, OPTION_FLAG, &opt.no_create,
      "do not create a filter: a missing one is an error"},
+    NO_VERIFY_ROW,
     {0, "json", NULL, OPTION_FLAG, &opt.json,
      "what was done, as JSON (with --ack: on stderr)"},
     QUIET_ROW(&opt.quiet),

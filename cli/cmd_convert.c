@@ -89,7 +89,6 @@ static int run(char **operands, size_t n)
     start_work(opt.quiet);
     work_on(target.name);
     read_target(&target);
-    must_be_whole(&target);
     convert(&target, path);
     end_progress();
     if (opt.json)

@@ -26,6 +26,7 @@ static struct {
 static const struct option options[] = {
     {0, "user", "USER", OPTION_TEXT, &opt.user,
      "of a store: what this user has been shown"},
+    NO_VERIFY_ROW,
     {0, "json", NULL, OPTION_FLAG, &opt.json, "the same as JSON"},
     {'q', NULL, NULL, OPTION_FLAG, &opt.quiet, "no progress on stderr"},
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
@@ -438,17 +439,16 @@ const struct verb verb_info = {
     .name = "info",
     .summary = "describe a filter or a store: keys, rate, size",
     .operands = "TARGET...",
-    .text = "Reads every bit of a filter to tell its current rate, but checks "
-            "nothing:\n"
-            "that is what seen verify is for. A filter whose secret is kept "
-            "apart is\n"
-            "described as far as its header goes. A filter of another system "
-            "is recognised\n"
-            "by its bytes, or named with --dialect. About a filter on a "
-            "server, it asks\n"
-            "the server. A directory, redis://... or redis+list://... is a "
-            "store: it\n"
-            "reads all users.",
+    .text = "Reads every bit of a filter to tell its current rate, after a "
+            "comparison with\n"
+            "its checksums. A filter whose secret is kept apart is described "
+            "as far as\n"
+            "its header goes. A filter of another system is recognised by its "
+            "bytes, or\n"
+            "named with --dialect. About a filter on a server, it asks the "
+            "server. A\n"
+            "directory, redis://... or redis+list://... is a store: it reads "
+            "all users.",
     .examples = examples,
     .options = groups,
     .run = run,

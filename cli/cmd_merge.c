@@ -143,7 +143,6 @@ static seen_filter *merge(struct target *targets, size_t n)
         struct target *t = &targets[i];
         work_on(t->name);
         read_target(t);
-        must_be_whole(t);
         if (i == 0) {
             into = copy_of(t->filter);
             if (bound) must_merge(t, t, seen_reserve(into, bound));

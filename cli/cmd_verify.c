@@ -39,12 +39,8 @@ static struct verdict judge(const char *name)
     }
     size_t len;
     void *bytes = read_stream(name, &len);
-    seen_status status = seen_verify(bytes, len, NULL);
     v.name = stream_name(name);
-    v.good = status == SEEN_OK;
-    if (!v.good)
-        snprintf(v.error.text, sizeof v.error.text, "%s",
-                 seen_strerror(status));
+    v.good = seen_verify(bytes, len, &v.error) == SEEN_OK;
     free(bytes);
     return v;
 }

@@ -234,9 +234,9 @@ void load_container(struct target *t)
 {
     if (t->loaded) return;
     if (!map_file(t)) fail("%s: %s", t->name, strerror(errno));
-    seen_status status =
-        seen_load(&t->loaded, t->bytes, t->len, NULL, NULL, NULL);
-    if (status != SEEN_OK) fail("%s: %s", t->name, seen_strerror(status));
+    if (seen_load(&t->loaded, t->bytes, t->len, NULL, NULL, &t->error) !=
+        SEEN_OK)
+        fail("%s: %s", t->name, t->error.text);
     let_go(t);
     t->filter = t->loaded;
     t->counts = counting(heed_contained(t));

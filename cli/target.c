@@ -200,6 +200,8 @@ bool find_target(struct target *t, const char *name)
                          .plan.size = sizeof t->plan,
                          .outcome.size = sizeof t->outcome,
                          .on_server = is_remote(name)};
+    if (t->on_server && no_verify)
+        fail("%s: is on a server: --no-verify is for filter files", t->name);
     if (t->on_server) return find_remote(t);
     if (is_stream(name)) {
         t->name = stream_name(name);
@@ -240,6 +242,8 @@ void target_missing(const struct target *t)
 
 /* ---- Opening ------------------------------------------------------------ */
 
+bool no_verify;
+
 static void must_open(const struct target *t, seen_status status)
 {
     if (status == SEEN_OK) return;
@@ -259,8 +263,8 @@ static void load_bytes(struct target *t)
         fail("%s: a writer had this file when it was copied, and part of it is "
              "in its journal: name the file instead",
              t->name);
-    must_open(
-        t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL, NULL));
+    must_open(t, seen_load(&t->loaded, t->bytes, t->len, given_secret(), NULL,
+                           &t->error));
     t->filter = t->loaded;
     free(t->bytes);
     t->bytes = NULL;
@@ -269,6 +273,7 @@ static void load_bytes(struct target *t)
 /* Waits for another writer, if this is one. */
 static seen_status open_file(struct target *t, seen_file_options options)
 {
+    if (no_verify) options.flags |= SEEN_UNVERIFIED;
     bool writes = options.mode != SEEN_READ;
     if (writes) options.wait_ms = first_wait();
     seen_status status =
@@ -278,11 +283,28 @@ static seen_status open_file(struct target *t, seen_file_options options)
     return seen_file_open(&t->store, t->path, &options, &t->outcome, &t->error);
 }
 
+/* Is it damaged in such a way that it can be asked all the same? */
+static bool opens_unverified(const struct target *t,
+                             const seen_file_options *options)
+{
+    seen_file *file;
+    seen_file_options quick = *options;
+    quick.flags |= SEEN_UNVERIFIED;
+    if (seen_file_open(&file, t->path, &quick, NULL, NULL) != SEEN_OK)
+        return false;
+    seen_file_close(file, NULL);
+    return true;
+}
+
 static void open_store(struct target *t, const seen_file_options *options)
 {
     seen_status status = open_file(t, *options);
     if (status == SEEN_BUSY && options->mode != SEEN_READ)
         waited_in_vain(t->name);
+    if (status == SEEN_CORRUPT && options->mode == SEEN_READ &&
+        opens_unverified(t, options))
+        fail("%s: %s; seen check --no-verify asks it as it is", t->name,
+             t->error.text);
     must_open(t, status);
     t->filter = seen_file_filter(t->store);
 }
@@ -307,14 +329,6 @@ uint64_t clock_ms(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-void must_be_whole(const struct target *t)
-{
-    seen_outcome outcome = {.size = sizeof outcome};
-    seen_error error = {0};
-    if (t->store && seen_file_verify(t->path, &outcome, &error) != SEEN_OK)
-        fail("%s: %s", t->name, error.text);
 }
 
 void advance_target(struct target *t)

@@ -6,15 +6,29 @@
  *     read_target()   to ask: a mapped file, or a copy of what a pipe brought
  *     write_target()  to change, and to create where there is none
  *
+ * Both compare the pages of a file with their checksums first, unless the user
+ * says --no-verify, which verbs take that make no new file of it.
+ *
  * What cannot be done ends the program with a sentence that names the target.
  */
 #ifndef CLI_TARGET_H
 #define CLI_TARGET_H
 
 #include "input.h"
+#include "options.h"
 
 #include <seen_file.h>
 #include <seen_remote.h>
+
+/* --no-verify */
+extern bool no_verify;
+
+#define NO_VERIFY_ROW                                                          \
+    {                                                                          \
+        0, "no-verify", NULL, OPTION_FLAG, &no_verify,                         \
+            "open a file at once, without comparing it with its\n"             \
+            "checksums; answers may be wrong where it is damaged"              \
+    }
 
 struct target {
     const char *name; /* as messages call it */
@@ -48,10 +62,6 @@ _Noreturn void target_missing(const struct target *t);
  * is in a stream takes its bytes. create: what to make if it was not found, or NULL. */
 void read_target(struct target *t);
 void write_target(struct target *t, seen_mode mode, const seen_spec *create);
-
-/* After read_target(), for who makes a new file of it: that would give damage new
- * checksums. */
-void must_be_whole(const struct target *t);
 
 /* After check_key_format(). Note in a new filter how its keys are made; and say so
  * if those of a filter were made in another way than these will be: the same line

@@ -61,9 +61,12 @@ typedef enum seen_mode {
                             threads that change at once share one sync */
 } seen_mode;
 
+#define SEEN_UNVERIFIED 2u /* open at once: do not compare every page first */
+
 typedef struct seen_file_options {
     seen_mode mode;
-    uint32_t flags;          /* SEEN_SECRET_APART: when creating */
+    uint32_t flags;          /* SEEN_UNVERIFIED; SEEN_SECRET_APART: when
+                                creating */
     const uint8_t *secret;   /* 16 bytes, where it was kept apart */
     const seen_spec *create; /* make the file if there is none; NULL: then it
                                 is SEEN_ABSENT */
@@ -90,10 +93,16 @@ typedef struct seen_outcome {
  *
  * SEEN_ABSENT   no such file, and nothing to create it from
  * SEEN_BUSY     another writer has it, also after options.wait_ms
- * SEEN_CORRUPT  its header is damaged, or its journal. The pages of a file that
- *               is mapped are not read: where those are damaged, answers may be
- *               wrong, "never" too. seen_file_verify() compares every byte
+ * SEEN_CORRUPT  its header, a page or its journal is damaged; the text says where
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one
+ *
+ * Every page is compared with its checksum first, because a damaged one can cause a
+ * wrong "never": 0.2 s for 1 GB in memory, or the time that the disk needs to read
+ * it. With SEEN_UNVERIFIED a file that is mapped is open at once whatever its size,
+ * and answers may be wrong where it is damaged. A change never hides damage: with
+ * that flag, too, a page is compared before it is changed for the first time, and a
+ * file that is loaded to be changed (SEEN_WRITE, or a kind that does more than set
+ * bits) is compared as a whole.
  */
 SEEN_API seen_status seen_file_open(seen_file **file, const char *path,
                                     const seen_file_options *options,

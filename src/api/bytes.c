@@ -466,8 +466,6 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     uint64_t len;
     bool counted;
     seen_status status = seen_native_check_extra(buf, h, e);
-    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, e);
     if (status != SEEN_OK) return status;
     if (mode == SEEN_RESTORE_MAP)
         return seen_fail(
@@ -527,8 +525,6 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
     seen_filter common;
     seen_status status = read_common(h, secret, &common, e);
     if (status == SEEN_OK) status = seen_native_check_extra(buf, h, e);
-    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
-        status = seen_native_verify(buf, h, e);
     if (status != SEEN_OK) return status;
     if (mode != SEEN_RESTORE_COPY && !SEEN_LITTLE_ENDIAN)
         return seen_fail(e, SEEN_UNSUPPORTED, NULL,
@@ -594,6 +590,8 @@ static seen_status load(seen_filter **f, const void *buf, size_t len,
                          "buf: expected an address that is a multiple of %d",
                          SEEN_LINE_SIZE);
     seen_status status = read_header(buf, len, &h, e);
+    if (status == SEEN_OK && mode == SEEN_RESTORE_COPY)
+        status = seen_native_verify(buf, &h, e);
     if (status != SEEN_OK) return status;
     return seen_restore(f, buf, &h, mode, secret, allocator, e);
 }

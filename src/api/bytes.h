@@ -23,7 +23,7 @@ SEEN_PRIVATE seen_status seen_saved_from(const seen_filter *f, uint32_t flags,
 SEEN_PRIVATE void seen_saved_free(struct seen_saved *s);
 
 enum seen_restore_mode {
-    SEEN_RESTORE_COPY, /* into memory of its own, checksums compared */
+    SEEN_RESTORE_COPY, /* into memory of its own */
     SEEN_RESTORE_VIEW, /* where it lies, not to be changed */
     SEEN_RESTORE_MAP /* where it lies, to be changed: kinds with ops->touches */
 };
@@ -31,7 +31,8 @@ enum seen_restore_mode {
 /* Stands for whatever the secret is: to look at bits, not to ask questions. */
 SEEN_PRIVATE extern const uint8_t seen_any_secret[16];
 
-/* From a container whose header has been read. */
+/* From a container whose header has been read. The pages are not compared with
+ * their checksums: whoever copies them does it before. */
 SEEN_PRIVATE seen_status seen_restore(seen_filter **f, const uint8_t *buf,
                                       const struct seen_native *h,
                                       enum seen_restore_mode mode,

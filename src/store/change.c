@@ -68,22 +68,25 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
 /*
  * The pages that these keys will change are going to get new checksums, which
  * would make any damage in them look whole: so each is compared with its old one
- * before it is changed for the first time. What a dead writer has left may be
- * ahead of its checksums: `replaying`, nobody can tell.
+ * before it is changed for the first time, unless opening has done that. What a
+ * dead writer has left may be ahead of its checksums: `replaying`, nobody can tell.
+ * (To a reader a page that was found good stays so.)
  */
 static seen_status touch_pages(seen_file *file, const seen_hash *h, size_t n,
                                bool replaying, seen_error *error)
 {
     uint64_t at[SEEN_MOST_TOUCHED];
-    if (!file->dirty || file->filter->ops->touches == NULL) return SEEN_OK;
+    if (!file->states || file->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         uint32_t touched = file->filter->ops->touches(file->filter, h[i], at);
         for (uint32_t t = 0; t < touched; t++) {
             uint64_t page = at[t] / SEEN_PAGE_SIZE;
-            if (!replaying && file->dirty[page] == SEEN_PAGE_UNSEEN &&
+            uint8_t *state = &file->states[page];
+            if (!replaying && *state == SEEN_PAGE_UNSEEN &&
                 seen_page_sum(file, page) != seen_page_noted(file, page))
                 return seen_page_bad(file, page, error);
-            file->dirty[page] = SEEN_PAGE_DIRTY;
+            if (file->mode != SEEN_READ || *state == SEEN_PAGE_UNSEEN)
+                *state = SEEN_PAGE_DIRTY;
         }
     }
     return SEEN_OK;
@@ -188,7 +191,7 @@ seen_status seen_file_replay(seen_file *file, seen_error *error)
         return seen_fail_io(error, "path", "read the journal");
     if (done.problem[0])
         return seen_fail(error, status, "path", "journal: %s", done.problem);
-    if (status != SEEN_CORRUPT) return seen_file_explain(error, status);
+    if (status != SEEN_CORRUPT) return seen_file_explain(error, status, NULL);
     return seen_fail(error, status, "path",
                      "journal: frame %" PRIu64 " has a type or a length that "
                      "does not fit the filter",
@@ -218,9 +221,9 @@ static seen_status checkpoint_in_place(seen_file *file, struct seen_native *h,
 {
     uint8_t *table = file->map + h->table_offset;
     for (uint64_t i = 0; i < file->pages; i++) {
-        if (file->dirty[i] != SEEN_PAGE_DIRTY) continue;
+        if (file->states[i] != SEEN_PAGE_DIRTY) continue;
         seen_put_le32(table + 4 * i, seen_page_sum(file, i));
-        file->dirty[i] = SEEN_PAGE_CHECKED;
+        file->states[i] = SEEN_PAGE_CHECKED;
     }
     h->table_crc = seen_crc32c(0, table, (size_t)(4 * file->pages));
     if (seen_os->msync(file->map, file->map_len) != 0 ||
@@ -237,7 +240,7 @@ static seen_status checkpoint_beside(seen_file *file,
     struct seen_saved saved;
     seen_status status = seen_saved_from(
         file->filter, (h->flags & kept) | SEEN_NATIVE_TWO, &saved);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
+    if (status != SEEN_OK) return seen_file_explain(error, status, NULL);
     saved.header.id = h->id;
     saved.header.epoch = h->epoch + 1;
     saved.header.sequence = h->sequence;

@@ -48,7 +48,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define DOUBTS 10 /* times that damage must be seen */
+#define ATTEMPTS 100 /* of a reader, between checkpoints */
+#define DOUBTS   10  /* times that damage must be seen */
 
 /* ---- A handle, and what it has mapped ------------------------------------- */
 
@@ -66,7 +67,7 @@ seen_status seen_file_make(seen_file **out, const char *path, seen_mode mode,
     if (!file || !copy) {
         seen_release(&seen_system_memory, copy, size);
         seen_release(&seen_system_memory, file, sizeof *file);
-        return seen_file_explain(error, SEEN_NOMEM);
+        return seen_file_explain(error, SEEN_NOMEM, NULL);
     }
     memcpy(copy, real, size);
     file->path = copy;
@@ -82,7 +83,7 @@ seen_status seen_file_make(seen_file **out, const char *path, seen_mode mode,
 
 static void free_memory(seen_file *file)
 {
-    seen_release(&seen_system_memory, file->dirty, file->pages);
+    seen_file_forget_pages(file);
     seen_release(&seen_system_memory, file->path, file->path_size);
     seen_release(&seen_system_memory, file, sizeof *file);
 }
@@ -114,7 +115,8 @@ seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
                           seen_error *error)
 {
     /* Not to wait for somebody who writes to a pipe, which is none of ours. */
-    file->fd = seen_io_open(file->path, O_RDONLY | O_NONBLOCK, 0);
+    if (file->fd < 0)
+        file->fd = seen_io_open(file->path, O_RDONLY | O_NONBLOCK, 0);
     if (file->fd < 0)
         return errno == ENOENT
                    ? seen_fail(error, SEEN_ABSENT, "path", "no such file")
@@ -122,11 +124,25 @@ seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
     return map_file(file, mode, error);
 }
 
-seen_status seen_file_header(seen_file *file, seen_error *error)
+static seen_status read_header(seen_file *file, seen_error *error)
 {
+    seen_error why;
+    seen_error_begin(&why);
     seen_status status =
-        seen_native_read(file->map, file->map_len, &file->header, NULL);
-    return status == SEEN_OK ? status : seen_file_explain(error, status);
+        seen_native_read(file->map, file->map_len, &file->header, &why);
+    return status == SEEN_OK ? status : seen_file_explain(error, status, &why);
+}
+
+static seen_status restore(seen_file *file, enum seen_restore_mode mode,
+                           const uint8_t *secret, seen_error *error)
+{
+    seen_error why;
+    seen_error_begin(&why);
+    seen_status status = seen_restore(&file->filter, file->map, &file->header,
+                                      mode, secret, NULL, &why);
+    if (status == SEEN_CORRUPT)
+        return seen_fail(error, status, "path", "%s", why.text);
+    return status == SEEN_OK ? status : seen_file_explain(error, status, NULL);
 }
 
 static void unmap_file(seen_file *file)
@@ -137,7 +153,8 @@ static void unmap_file(seen_file *file)
     errno = before;
 }
 
-void seen_file_let_go(seen_file *file)
+/* Filter, map and descriptor are gone; the handle can be used again. */
+static void let_go(seen_file *file)
 {
     seen_free(file->filter);
     file->filter = NULL;
@@ -147,24 +164,26 @@ void seen_file_let_go(seen_file *file)
     else
         seen_io_release(file->fd);
     file->fd = -1;
+    seen_file_forget_pages(file);
 }
 
 void seen_file_destroy(seen_file *file)
 {
     int before = errno;
     seen_journal_close(file->journal);
-    seen_file_let_go(file);
+    let_go(file);
     pthread_cond_destroy(&file->turn);
     pthread_mutex_destroy(&file->lock);
     free_memory(file);
     errno = before;
 }
 
-seen_status seen_file_explain(seen_error *error, seen_status status)
+seen_status seen_file_explain(seen_error *error, seen_status status,
+                              const seen_error *why)
 {
     if (status == SEEN_CORRUPT)
-        return seen_fail(error, status, "path",
-                         "not a filter file, or damaged");
+        return seen_fail(error, status, "path", "%s",
+                         why ? why->text : seen_strerror(status));
     if (status == SEEN_NEWER)
         return seen_fail(error, status, "path",
                          "written by a later version: update this library");
@@ -176,21 +195,15 @@ seen_status seen_file_explain(seen_error *error, seen_status status)
         return seen_fail(error, status, "secret",
                          "options.secret is not the secret of this file, or "
                          "the file has none");
-    return seen_fail(error, status, NULL, "%s", seen_strerror(status));
-}
-
-seen_status seen_file_too_fast(seen_error *error)
-{
-    seen_error_begin(error);
-    return seen_fail(error, SEEN_BUSY, "path",
-                     "it changes faster than it can be read: try again");
+    return why ? seen_fail_as(error, status, why)
+               : seen_fail(error, status, NULL, "%s", seen_strerror(status));
 }
 
 /* ---- Reading -------------------------------------------------------------- */
 
 /* The journal may be dropped and the file replaced while we look: then what was
  * read together does not belong together. */
-bool seen_file_unchanged(seen_file *file)
+static bool unchanged(seen_file *file)
 {
     struct seen_native now;
     uint8_t head[SEEN_HEADER_STRIDE + SEEN_HEADER_SIZE];
@@ -210,54 +223,74 @@ bool seen_file_unchanged(seen_file *file)
 }
 
 /*
- * Does what was read together belong together? A frame that a writer appends
- * while we read may be seen half done, and one behind it, which vouches for it,
- * whole: what looks damaged is looked at again before it is called so.
+ * Does what was read together belong together? Without a journal it does, but for
+ * a page that differs: a writer may have come meanwhile. With one, a frame that a
+ * writer appends while we read may be seen half done, and one behind it, which
+ * vouches for it, whole: what looks damaged is looked at again before it is called
+ * so.
  */
-bool seen_file_settled(seen_file *file, seen_status status)
+static bool settled(seen_file *file, seen_status status)
 {
-    if (!seen_file_unchanged(file)) return false;
+    bool journaled = file->header.flags & SEEN_NATIVE_JOURNALED;
+    if (!journaled) return status != SEEN_CORRUPT || unchanged(file);
+    if (!unchanged(file)) return false;
     return status != SEEN_CORRUPT || ++file->doubts == DOUBTS;
 }
 
-static seen_status read_once(seen_file *file, const seen_file_options *options,
-                             bool *settled, seen_error *error)
+/* For another attempt. What has been compared need not be compared again, as long
+ * as the file is the same: the more attempts, the shorter they are. */
+static void begin_again(seen_file *file)
 {
-    *settled = true;
+    seen_free(file->filter);
+    file->filter = NULL;
+    unmap_file(file);
+    if (seen_still_there(file->path, file->fd)) return;
+    let_go(file);
+}
+
+static seen_status read_once(seen_file *file, enum seen_reading how,
+                             const uint8_t *secret, bool *done,
+                             seen_error *error)
+{
+    *done = true;
     seen_status status = seen_file_map(file, SEEN_MAP_PRIVATE, error);
-    if (status == SEEN_OK) status = seen_file_header(file, error);
+    if (status == SEEN_OK) status = read_header(file, error);
     if (status != SEEN_OK) return status;
 
     /* Alone, or with a journal that has to be applied to a copy of our own. */
     bool journaled = file->header.flags & SEEN_NATIVE_JOURNALED;
+    bool in_own = journaled || how == SEEN_READ_EXAMINED;
     const struct seen_filter_ops *ops = seen_kinds_find(file->header.plan.kind);
-    enum seen_restore_mode mode = !journaled            ? SEEN_RESTORE_VIEW
+    enum seen_restore_mode mode = !in_own               ? SEEN_RESTORE_VIEW
                                   : ops && ops->touches ? SEEN_RESTORE_MAP
                                                         : SEEN_RESTORE_COPY;
-    status = seen_restore(&file->filter, file->map, &file->header, mode,
-                          options->secret, NULL, NULL);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
-    if (!journaled) return SEEN_OK;
-    status = seen_file_replay(file, error);
-    file->outcome.recovered = true;
-    file->filter->frozen = true;
-    *settled = seen_file_settled(file, status);
+    if (how != SEEN_READ_QUICKLY) status = seen_file_compare(file, error);
+    if (status == SEEN_OK) status = restore(file, mode, secret, error);
+    if (status == SEEN_OK && journaled) {
+        status = seen_file_replay(file, error);
+        file->outcome.recovered = true;
+        file->filter->frozen = true;
+    }
+    if (status == SEEN_OK && how != SEEN_READ_QUICKLY)
+        status = seen_file_judge(file, error);
+    *done = settled(file, status);
     return status;
 }
 
-static seen_status open_to_read(seen_file *file,
-                                const seen_file_options *options,
-                                seen_error *error)
+seen_status seen_file_read(seen_file *file, enum seen_reading how,
+                           const uint8_t *secret, seen_error *error)
 {
-    for (int i = 0; i < SEEN_FILE_ATTEMPTS; i++) {
-        bool settled;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        bool done;
         seen_error_begin(error);
         file->outcome = (seen_outcome){0};
-        seen_status status = read_once(file, options, &settled, error);
-        if (settled) return status;
-        seen_file_let_go(file);
+        seen_status status = read_once(file, how, secret, &done, error);
+        if (done) return status;
+        begin_again(file);
     }
-    return seen_file_too_fast(error);
+    seen_error_begin(error);
+    return seen_fail(error, SEEN_BUSY, "path",
+                     "it changes faster than it can be read: try again");
 }
 
 /* ---- Writing -------------------------------------------------------------- */
@@ -271,6 +304,7 @@ static seen_status put_file(seen_file *file, const seen_filter *f,
     if (status != SEEN_OK) return status;
     status = seen_image_put(file->path, file->fd, &saved, fd, error);
     seen_saved_free(&saved);
+    file->fresh = status == SEEN_OK;
     if (status == SEEN_OK && seen_journal_remove(file->path) != SEEN_OK)
         status = seen_fail_io(error, "path", "remove the old journal");
     return status;
@@ -283,7 +317,8 @@ static seen_status create_file(seen_file *file,
     seen_filter *f;
     seen_status status = seen_new(&f, options->create, error);
     if (status != SEEN_OK) return status;
-    status = put_file(file, f, options->flags, &file->fd, error);
+    status =
+        put_file(file, f, options->flags & SEEN_SECRET_APART, &file->fd, error);
     seen_free(f);
     file->outcome.created = file->fd >= 0;
     return status;
@@ -295,10 +330,10 @@ static seen_status give_two_headers(seen_file *file,
                                     seen_error *error)
 {
     int fd = -1;
-    seen_status status =
-        seen_restore(&file->filter, file->map, &file->header, SEEN_RESTORE_COPY,
-                     options->secret, NULL, NULL);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
+    seen_status status = seen_file_compare(file, error);
+    if (status == SEEN_OK)
+        status = restore(file, SEEN_RESTORE_COPY, options->secret, error);
+    if (status != SEEN_OK) return status;
     bool apart = file->header.flags & SEEN_NATIVE_APART;
     status =
         put_file(file, file->filter, apart ? SEEN_SECRET_APART : 0, &fd, error);
@@ -306,9 +341,19 @@ static seen_status give_two_headers(seen_file *file,
         seen_io_close(fd);
         return status;
     }
-    seen_file_let_go(file);
+    let_go(file);
     file->fd = fd;
     return SEEN_OK;
+}
+
+/* In place, with SEEN_UNVERIFIED, each page is compared before its first change.
+ * What is copied will be written as a whole, with new checksums: never unseen. */
+static bool must_compare(const seen_file *file,
+                         const seen_file_options *options)
+{
+    if (file->fresh) return false;
+    return !(options->flags & SEEN_UNVERIFIED) || !file->in_place ||
+           file->mode != SEEN_DURABLE;
 }
 
 /* The filter itself: in the map, or out of it. */
@@ -321,25 +366,24 @@ static seen_status load_filter(seen_file *file,
     bool here = file->mode == SEEN_DURABLE ||
                 file->header.flags & SEEN_NATIVE_JOURNALED;
     file->in_place = here && ops && ops->touches;
-    enum seen_restore_mode mode = SEEN_RESTORE_COPY;
+    seen_status status = SEEN_OK;
     if (file->in_place) {
-        mode = SEEN_RESTORE_MAP;
         /* A store into a hole would be SIGBUS on a full disk. */
         if (seen_io_allocate(file->fd, file->map_len) != SEEN_OK)
             return seen_fail_io(error, "path",
                                 "claim space for the holes in the file");
-        file->pages = seen_native_pages(file->header.payload_len);
-        file->dirty = seen_alloc_zeroed(&seen_system_memory, file->pages);
-        if (!file->dirty) return seen_file_explain(error, SEEN_NOMEM);
+        status = seen_file_know_pages(file, error);
         unmap_file(file);
-        seen_status status = map_file(file, SEEN_MAP_WRITE, error);
-        if (status != SEEN_OK) return status;
+        if (status == SEEN_OK) status = map_file(file, SEEN_MAP_WRITE, error);
     }
-    seen_status status = seen_restore(&file->filter, file->map, &file->header,
-                                      mode, options->secret, NULL, NULL);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
-    if (!file->in_place) unmap_file(file);
-    return SEEN_OK;
+    if (status == SEEN_OK && must_compare(file, options))
+        status = seen_file_compare(file, error);
+    if (status == SEEN_OK)
+        status =
+            restore(file, file->in_place ? SEEN_RESTORE_MAP : SEEN_RESTORE_COPY,
+                    options->secret, error);
+    if (status == SEEN_OK && !file->in_place) unmap_file(file);
+    return status;
 }
 
 /*
@@ -347,15 +391,18 @@ static seen_status load_filter(seen_file *file,
  * begins, and only then the file is marked. So a marked file always has a
  * journal, and one whose journal is missing has lost something.
  */
-static seen_status open_journal(seen_file *file, seen_error *error)
+static seen_status open_journal(seen_file *file,
+                                const seen_file_options *options,
+                                seen_error *error)
 {
     seen_status status = SEEN_OK;
     file->applied = file->header.sequence;
     if (file->header.flags & SEEN_NATIVE_JOURNALED) {
         status = seen_file_replay(file, error);
         file->outcome.recovered = true;
-        if (status != SEEN_OK) return status;
-        status = seen_file_checkpoint(file, 0, error);
+        if (status == SEEN_OK && must_compare(file, options))
+            status = seen_file_judge(file, error);
+        if (status == SEEN_OK) status = seen_file_checkpoint(file, 0, error);
         if (status != SEEN_OK) return status;
     }
     struct seen_native h = file->header;
@@ -377,27 +424,21 @@ static seen_status open_journal(seen_file *file, seen_error *error)
                                    h.epoch + 1, file->applied);
     if (status == SEEN_IO)
         return seen_fail_io(error, "path", "begin a journal beside it");
-    if (status != SEEN_OK) return seen_file_explain(error, status);
+    if (status != SEEN_OK) return seen_file_explain(error, status, NULL);
     return seen_file_put_header(file, &h, error);
 }
 
-/* From the map into private memory, and so into a file of new checksums: now
- * that the dead writer's keys are in, the old ones must be right. */
+/* From the map into private memory, and so into a file of new checksums. */
 static seen_status leave_place(seen_file *file, seen_error *error)
 {
     seen_filter *copy;
-    for (uint64_t i = 0; i < file->pages; i++)
-        if (seen_page_sum(file, i) != seen_page_noted(file, i))
-            return seen_page_bad(file, i, error);
     seen_status status = seen_copy(&copy, file->filter, NULL);
-    if (status != SEEN_OK) return seen_file_explain(error, status);
+    if (status != SEEN_OK) return seen_file_explain(error, status, NULL);
     seen_free(file->filter);
     file->filter = copy;
     file->in_place = false;
     unmap_file(file);
-    seen_release(&seen_system_memory, file->dirty, file->pages);
-    file->dirty = NULL;
-    file->pages = 0;
+    seen_file_forget_pages(file);
     return SEEN_OK;
 }
 
@@ -469,17 +510,17 @@ static seen_status open_to_write(seen_file *file,
     if (status == SEEN_IO) return seen_fail_io(error, "path", "open the file");
     if (status == SEEN_OK) status = refuse_other_names(file, error);
     if (status == SEEN_OK) status = map_file(file, SEEN_MAP_READ, error);
-    if (status == SEEN_OK) status = seen_file_header(file, error);
+    if (status == SEEN_OK) status = read_header(file, error);
     if (status == SEEN_OK && file->header.plan.kind == SEEN_FOREIGN)
         status = refuse_foreign("path", error);
     if (status == SEEN_OK && !(file->header.flags & SEEN_NATIVE_TWO)) {
         status = give_two_headers(file, options, error);
         if (status == SEEN_OK) status = map_file(file, SEEN_MAP_READ, error);
-        if (status == SEEN_OK) status = seen_file_header(file, error);
+        if (status == SEEN_OK) status = read_header(file, error);
     }
     if (status == SEEN_OK) status = load_filter(file, options, error);
     if (status == SEEN_OK) status = refuse_sticky(file, error);
-    if (status == SEEN_OK) status = open_journal(file, error);
+    if (status == SEEN_OK) status = open_journal(file, options, error);
     if (status == SEEN_OK && file->in_place && file->mode == SEEN_WRITE)
         status = leave_place(file, error);
     return status;
@@ -501,15 +542,26 @@ static seen_status check_options(const seen_file_options *o, seen_error *error)
                          "mode %d: expected SEEN_READ, SEEN_WRITE or "
                          "SEEN_DURABLE",
                          (int)o->mode);
-    if (o->flags & ~SEEN_SECRET_APART)
+    if (o->flags & ~(SEEN_SECRET_APART | SEEN_UNVERIFIED))
         return seen_fail(error, SEEN_INVALID, "flags",
-                         "flags 0x%x: expected 0 or SEEN_SECRET_APART",
+                         "flags 0x%x: expected SEEN_SECRET_APART, "
+                         "SEEN_UNVERIFIED, both or 0",
                          o->flags);
     if (o->create && o->mode == SEEN_READ)
         return seen_fail(error, SEEN_INVALID, "options.create",
                          "options.create requires SEEN_WRITE or SEEN_DURABLE, "
                          "and the mode is SEEN_READ");
     return SEEN_OK;
+}
+
+static seen_status open_to_read(seen_file *file,
+                                const seen_file_options *options,
+                                seen_error *error)
+{
+    bool quickly = options->flags & SEEN_UNVERIFIED;
+    return seen_file_read(file,
+                          quickly ? SEEN_READ_QUICKLY : SEEN_READ_COMPARED,
+                          options->secret, error);
 }
 
 static seen_status open_once(seen_file **out, const char *path,

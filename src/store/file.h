@@ -19,12 +19,11 @@
 
 #define SEEN_FILE_ATTEMPTS 100 /* of a reader, between checkpoints */
 
-/* What is known of a page (64 KiB, one checksum) of a file that is changed in
- * place. */
+/* What is known of a page: 64 KiB, one checksum. */
 enum seen_page_state {
-    SEEN_PAGE_UNSEEN = 0,
-    SEEN_PAGE_DIRTY,  /* its checksum is out of date */
-    SEEN_PAGE_CHECKED /* it has been as its checksum says, and still is */
+    SEEN_PAGE_UNSEEN = 0, /* not compared with its checksum, or it differs */
+    SEEN_PAGE_DIRTY,      /* a frame changes it: its checksum is out of date */
+    SEEN_PAGE_CHECKED     /* it has been as its checksum says */
 };
 
 struct seen_file {
@@ -38,7 +37,8 @@ struct seen_file {
     uint8_t *map; /* what the filter lies in, or NULL */
     size_t map_len;
     bool in_place;
-    uint8_t *dirty; /* an enum seen_page_state for each page */
+    bool fresh;      /* this call has written it: there is nothing to compare */
+    uint8_t *states; /* an enum seen_page_state for each page, or NULL */
     uint64_t pages;
 
     seen_journal *journal;
@@ -64,21 +64,20 @@ void seen_file_destroy(seen_file *file);
 /* Open and map what is at the path, to read or to change in private. */
 seen_status seen_file_map(seen_file *file, enum seen_map_mode mode,
                           seen_error *error);
-/* Of the file that is mapped. */
-seen_status seen_file_header(seen_file *file, seen_error *error);
-/* Filter, map and descriptor are gone; the handle can be used again. */
-void seen_file_let_go(seen_file *file);
 
-/* Is the file as it was mapped, and still the one of that name? */
-bool seen_file_unchanged(seen_file *file);
-/* The same, for a reader who got this status from a journal. */
-bool seen_file_settled(seen_file *file, seen_status status);
+/* All that a reader does, again while a writer changes the file under it. */
+enum seen_reading {
+    SEEN_READ_QUICKLY, /* pages are not compared with their checksums */
+    SEEN_READ_COMPARED,
+    SEEN_READ_EXAMINED /* and the payload by all rules of the format */
+};
+seen_status seen_file_read(seen_file *file, enum seen_reading how,
+                           const uint8_t *secret, seen_error *error);
 
-/* SEEN_BUSY, after SEEN_FILE_ATTEMPTS. */
-seen_status seen_file_too_fast(seen_error *error);
-
-/* What the status of a container means, where the call did not say more. */
-seen_status seen_file_explain(seen_error *error, seen_status status);
+/* What the status of a container means, and what was found wrong with it; `why`
+ * may be NULL. */
+seen_status seen_file_explain(seen_error *error, seen_status status,
+                              const seen_error *why);
 
 /* ---- change.c ----------------------------------------------------------- */
 
@@ -99,6 +98,16 @@ seen_status seen_file_put_header(seen_file *file, struct seen_native *h,
 seen_status seen_file_refuse(const seen_file *file, seen_error *error);
 
 /* ---- verify.c ------------------------------------------------------------- */
+
+/* A state for each page of the file that is mapped, kept if there is one. */
+seen_status seen_file_know_pages(seen_file *file, seen_error *error);
+void seen_file_forget_pages(seen_file *file);
+
+/* Compare the pages that have not been found good so far with their checksums.
+ * SEEN_CORRUPT names the first that differs. Where a journal may have run ahead of
+ * checksums it is SEEN_OK, and after the replay seen_file_judge() tells. */
+seen_status seen_file_compare(seen_file *file, seen_error *error);
+seen_status seen_file_judge(const seen_file *file, seen_error *error);
 
 /* SEEN_CORRUPT: this page differs from its checksum. */
 seen_status seen_page_bad(const seen_file *file, uint64_t i, seen_error *error);

@@ -233,7 +233,7 @@ exec 3>&-; wait
 run "$seen" add; expect_failure "TARGET is missing"
 run "$seen" add - keys; expect_failure "stdin can only be read"
 run "$seen" add "redis://127.0.0.1:1?key=k" keys; expect_failure "Connection refused"
-run "$seen" add keys later; expect_failure "keys: not a filter file, or damaged"
+run "$seen" add keys later; expect_failure "keys: not a filter of seen: expected its 8 magic bytes"
 run "$seen" add . keys; expect_code 2
 run "$seen" add -n 5 no/such/place keys; expect_code 2; expect_err "no/such/place"
 if [ "$(id -u)" -ne 0 ]; then

@@ -140,7 +140,7 @@ echo new >one; run "$seen" check -c s one; expect_out 1
 run "$seen" uniq -c --state s one first; expect_out 0; expect_silent # a reader does not wait
 exec 3>&-; wait
 run "$seen" uniq --state - first; expect_code 2
-run "$seen" uniq --state first second; expect_failure "first: not a filter file, or damaged"
+run "$seen" uniq --state first second; expect_failure "first: not a filter of seen: expected its 8 magic bytes"
 run "$seen" uniq --state no/such/place first; expect_code 2; expect_err "no/such/place"
 run "$seen" uniq --state none nowhere; expect_failure "nowhere: No such file"
 expect_no_file none

@@ -107,8 +107,9 @@ static void readers_catch_a_file_that_changes(void **state)
     (void)state;
     static seen_spec specs[] = {
         {.kind = SEEN_BLOCKED, .items = 10000, .fpp = 0.001},
+        {.kind = SEEN_BLOCKED, .items = 3000000, .fpp = 0.001}, /* 100 pages */
         {.kind = SEEN_CUCKOO, .items = 10000, .fpp = 0.001}};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         pthread_t t;
         uint64_t looks = 0;
         remove(path);
@@ -177,6 +178,12 @@ static void a_writer_that_comes_meanwhile_is_no_damage(void **state)
         seen_error error = {0};
         if (seen_file_verify(path, &outcome, &error) != SEEN_OK)
             fail_msg("verify: %s", error.text);
+        uint64_t sure = acked;
+        if (seen_file_open(&store, path, NULL, &outcome, &error) != SEEN_OK)
+            fail_msg("open: %s", error.text);
+        assert_int_equal(test_count_maybe(seen_file_filter(store), 0, sure),
+                         sure);
+        assert_int_equal(seen_file_close(store, NULL), SEEN_OK);
     }
     pthread_join(t, NULL);
 }
