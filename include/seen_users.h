@@ -44,7 +44,8 @@
  *            SEEN_IO until the store is opened again.
  * Errors     Every call takes a seen_error of the caller, which may be NULL. A
  *            change that returns SEEN_OK may leave a warning in its text: the
- *            disk has no room for a checkpoint, and the journal grows.
+ *            disk has no room for a checkpoint, and the journal grows; or a mark
+ *            brought more items than the policy holds.
  * Readers    need to read data.mdb and to write lock.mdb. One that may not, or
  *            finds no room for lock.mdb, needs to read seen.lock: it reads while
  *            there is no writer, and is SEEN_BUSY beside one. A writer that comes
@@ -125,8 +126,10 @@ SEEN_API seen_status seen_users_fresh(seen_users *u, seen_key user,
                                       uint64_t now_ms, seen_keys items,
                                       size_t *fresh, size_t *n,
                                       seen_error *error);
-/* More items than the policy holds (seen_policy_holds()) push out the first of
- * them: SEEN_OK, and seen_users_stats.evicted counts those. */
+/* More items in one call than the policy holds (seen_policy_holds()) push out the
+ * first of them: SEEN_OK, with a warning in the error (field "items"; not from a
+ * server, whose policy may be another for each user), and seen_users_stats.evicted
+ * counts those. */
 SEEN_API seen_status seen_users_mark(seen_users *u, seen_key user,
                                      uint64_t now_ms, seen_keys items,
                                      bool *fresh, seen_error *error);

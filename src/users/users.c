@@ -387,6 +387,24 @@ static seen_status check_requests(const seen_users *u,
     return status;
 }
 
+/* Marks that push out others of the same call were in vain: the caller should know,
+ * though nothing failed. (A take is refused, check_request().) */
+static void warn_beyond(const seen_users *u, const seen_users_request *r,
+                        size_t n, seen_error *error)
+{
+    if (!error || error->text[0] || !u->holds) return;
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].items.n <= u->holds) continue;
+        seen_warn(error, "items",
+                  "items: %zu, and the policy holds %llu of a user: of those "
+                  "that differ, the first were pushed out and are fresh again; "
+                  "mark fewer, or raise policy.items or policy.generations",
+                  r[i].items.n, (unsigned long long)u->holds);
+        if (n > 1) name_request(error, i, r[i].user);
+        return;
+    }
+}
+
 static seen_status change(seen_users *u, enum seen_users_change kind,
                           uint64_t now, seen_users_request *r, size_t n,
                           seen_error *error)
@@ -407,6 +425,8 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
     status = end_of_user(error, status);
     if (status != SEEN_OK && n > 1 && first < n)
         name_request(error, first, r[first].user);
+    if (status == SEEN_OK && kind == SEEN_USERS_MARK)
+        warn_beyond(u, r, n, error);
     return status;
 }
 

@@ -1502,6 +1502,46 @@ static void errors_name_the_field_at_fault(void **state)
     expect_error(&e, SEEN_OK, NULL, "");
 }
 
+/* Nothing failed, but the first of these marks are gone. */
+static void marks_beyond_the_policy_leave_a_warning(void **state)
+{
+    (void)state;
+    const seen_policy p = {.items = 2, .generations = 2};
+    const char *const places[] = {"mem:", fresh_dir()};
+    seen_key x[] = {text("a"), text("b"), text("c"), text("d"), text("e")};
+    for (int i = 0; i < 2; i++) {
+        seen_error e;
+        bool shown[5];
+        seen_users *u = open_store(
+            places[i], (seen_users_options){
+                           .mode = SEEN_WRITE, .create = true, .policy = &p});
+        assert_int_equal(
+            seen_users_mark(u, text("ann"), 1, seen_keys_of(x, 4), NULL, &e),
+            SEEN_OK);
+        expect_error(&e, SEEN_OK, NULL, "");
+        assert_string_equal(e.text, "");
+        assert_int_equal(
+            seen_users_mark(u, text("bob"), 1, seen_keys_of(x, 5), NULL, &e),
+            SEEN_OK);
+        expect_error(&e, SEEN_OK, "items",
+                     "items: 5, and the policy holds 4 of a user");
+        assert_int_equal(seen_users_maybe_many(u, text("bob"), 1,
+                                               seen_keys_of(x, 5), shown, &e),
+                         SEEN_OK);
+        assert_false(shown[0]);
+        assert_true(shown[4]);
+        assert_string_equal(e.text, "");
+        seen_users_request r[] = {
+            {.user = text("cid"), .items = seen_keys_of(x, 4)},
+            {.user = text("dan"), .items = seen_keys_of(x, 5)}};
+        assert_int_equal(seen_users_mark_many(u, 1, r, 2, &e), SEEN_OK);
+        expect_error(&e, SEEN_OK, "items",
+                     "request 1, user \"dan\": items: 5, and the policy");
+        assert_int_equal(seen_users_mark_many(u, 1, r, 2, NULL), SEEN_OK);
+        assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
+    }
+}
+
 /* One list of items in every layout: the same answers, indices and record. */
 static void layouts_of_items_agree(void **state)
 {
@@ -1919,6 +1959,7 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(errors_name_the_field_at_fault),
         cmocka_unit_test(errors_name_the_request),
+        cmocka_unit_test(marks_beyond_the_policy_leave_a_warning),
         cmocka_unit_test(layouts_of_items_agree),
         cmocka_unit_test(bad_items_change_nothing),
         cmocka_unit_test(threads_read_their_own_errors),
