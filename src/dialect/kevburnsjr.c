@@ -226,6 +226,7 @@ static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
     if (n == 0)
         return seen_corrupt(
             e, "not a list: expected one to five lines count::base64");
+    if (seen_foreign_room(f, n) != SEEN_OK) return SEEN_NOMEM;
     f->count = n;
     f->counted = true;
     f->common.plan.items = spec->items;

@@ -109,13 +109,20 @@ static bool chain_maybe_key(const seen_filter *g, const void *key, size_t len)
     return test(f, &d);
 }
 
-static void drop_oldest(struct seen_foreign *f)
+/* One link comes, the oldest goes. */
+static seen_status replace_oldest(struct seen_foreign *f, struct seen_link next)
 {
     struct seen_link *oldest = &f->links[0];
+    uint64_t limit = f->common.limit;
+    if (limit && f->common.plan.bytes + next.bytes > limit) return SEEN_FULL;
+    next.at = seen_alloc_zeroed(&f->common.allocator, next.bytes);
+    if (!next.at) return SEEN_NOMEM;
     f->common.items -= seen_min64(oldest->items, f->common.items);
     seen_release(&f->common.allocator, oldest->at, oldest->bytes);
     memmove(f->links, f->links + 1, (f->count - 1) * sizeof *f->links);
-    f->count--;
+    f->links[f->count - 1] = next;
+    seen_foreign_describe(f);
+    return SEEN_OK;
 }
 
 /* Room for one more key. */
@@ -125,16 +132,8 @@ static seen_status make_room(struct seen_foreign *f)
     if (!f->rules->grow) return SEEN_OK;
     seen_status status = f->rules->grow(f, &next);
     if (status != SEEN_OK || next.bytes == 0) return status;
-    bool drop = f->rules->links_max && f->count == f->rules->links_max;
-    if (!drop && f->count == SEEN_LINKS_MAX) return SEEN_FULL;
-    if (f->common.limit && f->common.plan.bytes + next.bytes > f->common.limit)
-        return SEEN_FULL;
-    next.at = seen_alloc_zeroed(&f->common.allocator, next.bytes);
-    if (!next.at) return SEEN_NOMEM;
-    if (drop) drop_oldest(f);
-    f->links[f->count++] = next;
-    seen_foreign_describe(f);
-    return SEEN_OK;
+    bool full = f->rules->links_max && f->count == f->rules->links_max;
+    return full ? replace_oldest(f, next) : seen_foreign_append(f, next);
 }
 
 static seen_status visit(struct seen_foreign *f, const struct seen_digest *d,
