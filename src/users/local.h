@@ -211,7 +211,7 @@ seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
 #define SEEN_FRAME_HASHES 65536 /* of one change */
 /* One more change into the frame that w puts together; false: no memory. */
 bool seen_frame_put(struct seen_worker *w, enum seen_change_kind kind,
-                    struct seen_user *u, uint64_t now, const uint64_t *h,
+                    struct seen_user *u, uint64_t now_ms, const uint64_t *h,
                     size_t n);
 /* That frame: into the journal, then into the table. Empty afterwards, whatever
  * the status. With the shard's lock. */
@@ -232,7 +232,7 @@ void seen_checkpoint_ask(struct seen_local *l);
 seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error);
 /* Look at the machine's clock; with the checkpoint's lock, or alone. */
 void seen_checkpoint_clock(struct seen_local *l);
-seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
+seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now_ms,
                                   uint64_t *removed, seen_error *error);
 
 /* ---- recover.c ---------------------------------------------------------- */

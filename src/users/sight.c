@@ -137,9 +137,9 @@ static seen_status must_choose(struct seen_local *l, bool *must,
 
 static bool is_time_to_think(struct seen_local *l)
 {
-    uint64_t now = seen_os->ticks(), last = atomic_load(&l->looked);
-    return now - last >= LOOK_MS &&
-           atomic_compare_exchange_strong(&l->looked, &last, now);
+    uint64_t now_ms = seen_os->ticks(), last = atomic_load(&l->looked);
+    return now_ms - last >= LOOK_MS &&
+           atomic_compare_exchange_strong(&l->looked, &last, now_ms);
 }
 
 static void look(struct seen_local *l)
