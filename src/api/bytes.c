@@ -35,11 +35,11 @@
 static void measure_list(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = 0;
-    seen_listed policy;
-    if (!seen_allowed(f, &policy)) return;
+    seen_listed rule;
+    if (!seen_allowed(f, &rule)) return;
     seen_allowlist_save(f->allowed, NULL, 0, &len);
     out->header.listed_len = (uint32_t)len;
-    out->header.listed_policy = policy;
+    out->header.listed_rule = rule;
 }
 
 /* Sorted, which takes its time. */
@@ -326,19 +326,19 @@ static seen_status read_list(seen_filter *f, const uint8_t *buf,
     const uint8_t *listed = buf + h->table_offset +
                             4 * seen_native_pages(h->payload_len) +
                             h->state_len;
-    if (h->listed_len == 0 && h->listed_policy == 0) return SEEN_OK;
-    if (h->listed_policy != SEEN_LISTED_NEVER &&
-        h->listed_policy != SEEN_LISTED_ALWAYS)
+    if (h->listed_len == 0 && h->listed_rule == 0) return SEEN_OK;
+    if (h->listed_rule != SEEN_LISTED_NEVER &&
+        h->listed_rule != SEEN_LISTED_ALWAYS)
         return seen_corrupt(
             e, "rule %u of the allowlist at offset 50: expected 1 or 2",
-            h->listed_policy);
+            h->listed_rule);
     seen_allowlist *list;
     seen_status status =
         seen_allowlist_load(&list, listed, h->listed_len, NULL, NULL);
     if (status == SEEN_CORRUPT)
         seen_corrupt(e, "the allowlist is not one that seen writes");
     if (status != SEEN_OK) return status;
-    status = seen_allow(f, list, (seen_listed)h->listed_policy);
+    status = seen_allow(f, list, (seen_listed)h->listed_rule);
     seen_allowlist_free(list);
     return status;
 }

@@ -103,7 +103,7 @@ static seen_status size(const seen_spec *spec, uint64_t *bits, uint32_t *k,
     *bits = (*bits + 31) / 32 * 32;
     if (spec->bits && (spec->bits + 31) / 32 * 32 != *bits)
         return seen_not_given(spec, "bits", e);
-    if (*k > SEEN_MOST_POSITIONS)
+    if (*k > SEEN_POSITIONS_MAX)
         return seen_fail(e, SEEN_INVALID, "hashes",
                          "hashes %u: expected at most 255", *k);
     return SEEN_OK;

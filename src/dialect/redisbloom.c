@@ -96,7 +96,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp,
 {
     double per_key = fabs(log(fpp)) / LN22, k = ceil(LN2 * per_key);
     double bits = (double)capacity * per_key;
-    if (!(bits < (double)SEEN_MAX_BITS) || !(k <= SEEN_MOST_POSITIONS))
+    if (!(bits < (double)SEEN_MAX_BITS) || !(k <= SEEN_POSITIONS_MAX))
         return false;
     uint64_t m = bits < 1 ? 1 : (uint64_t)bits;
     *l = (struct seen_link){
@@ -173,7 +173,7 @@ static seen_status check_link(const struct seen_link *l, uint64_t bits,
                             "a link has %u hashes and %g bits per key: they do "
                             "not belong together",
                             l->place.hashes, l->per_key);
-    if (l->place.hashes > SEEN_MOST_POSITIONS)
+    if (l->place.hashes > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "a link has %u hashes: expected at most 255",
                             l->place.hashes);
     if (m > SEEN_MAX_BITS)

@@ -92,7 +92,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp)
     if (!(bytes >= 1) || !(bytes * 8 <= (double)SEEN_MAX_BITS)) return false;
     uint64_t m = (uint64_t)bytes * 8;
     double k = round((double)m / n * log(2));
-    if (k > SEEN_MOST_POSITIONS) return false;
+    if (k > SEEN_POSITIONS_MAX) return false;
     *l = (struct seen_link){.bytes = m / 8,
                             .place =
                                 seen_place_of(m, k < 1 ? 1 : (uint32_t)k, 0),
@@ -170,7 +170,7 @@ static seen_status read_crate(const uint8_t *buf, uint64_t len,
     uint64_t bytes = seen_get_le64(buf + 1);
     uint32_t k = seen_get_le32(buf + 9);
     if (bytes != len - HEAD) return seen_check_length(len - HEAD, bytes, e);
-    if (k == 0 || k > SEEN_MOST_POSITIONS)
+    if (k == 0 || k > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "k %u: expected 1 to 255", k);
     if (bytes > SEEN_MAX_BITS / 8)
         return seen_corrupt(e, "%" PRIu64 " bytes: expected at most 2^48 bits",

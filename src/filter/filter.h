@@ -82,7 +82,7 @@ struct seen_key_ops {
                               bool *before, size_t *done);
 };
 
-#define SEEN_MOST_TOUCHED 64
+#define SEEN_TOUCHED_MAX 64
 
 #define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
 
@@ -157,7 +157,7 @@ struct seen_filter_ops {
 
     /* NULL, unless an add sets bits of part 0 and does nothing else, so that it
      * can be done in a file that others have mapped: the bytes that it touches,
-     * at most SEEN_MOST_TOUCHED, and how many. */
+     * at most SEEN_TOUCHED_MAX, and how many. */
     uint32_t (*touches)(const seen_filter *f, seen_hash h, uint64_t *at);
 
     /* Room for so many keys in all; NULL: the size is fixed. */

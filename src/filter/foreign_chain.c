@@ -64,7 +64,7 @@ static bool test_rest(const struct seen_scheme *s, const struct seen_link *l,
 static bool test_link(const struct seen_scheme *s, const struct seen_link *l,
                       struct seen_digest d)
 {
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     uint32_t have = some_positions(s, l, &d, 0, pos);
     return test_rest(s, l, &d, pos, have);
 }
@@ -82,7 +82,7 @@ static bool test(const struct seen_foreign *f, const struct seen_digest *d)
 static bool set_bits(const struct seen_scheme *s, struct seen_link *l,
                      struct seen_digest d)
 {
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     bool before = true;
     for (uint32_t from = 0, to; from < l->place.hashes; from = to) {
         to = some_positions(s, l, &d, from, pos);
@@ -193,7 +193,7 @@ static void maybe_in_ring(const struct seen_foreign *f, const seen_key *keys,
         send_for(f, &keys[i], &ring[i]);
     for (size_t i = 0; i < n; i++) {
         struct waiting *w = &ring[i % RING];
-        uint64_t pos[SEEN_MOST_POSITIONS];
+        uint64_t pos[SEEN_POSITIONS_MAX];
         memcpy(pos, w->pos, sizeof w->pos);
         answers[i] = test_rest(f->scheme, &f->links[0], &w->d, pos, w->have);
         if (i + RING < n) send_for(f, &keys[i + RING], w);

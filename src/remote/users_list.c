@@ -316,7 +316,7 @@ static uint8_t *put_places(const struct list *m, seen_key item, uint8_t *to)
 {
     const struct seen_scheme *scheme = seen_dialect_exposure_list.scheme;
     static const uint8_t no_seed[32];
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     struct seen_digest d;
     scheme->digest(no_seed, item.data, item.len, &d);
     scheme->positions(&m->place, &d, 0, m->place.hashes, pos);

@@ -192,11 +192,11 @@ static seen_status sweep_backend(struct sweep *s)
     struct seen_local *l = s->l;
     const seen_key after = {l->swept, l->swept_len};
     s->to_end = true;
-    seen_status status = l->ops->wake(s->w->view, s->w->error);
+    seen_status status = l->ops->wake(s->w->snapshot, s->w->error);
     if (status != SEEN_OK) return status;
-    status =
-        l->ops->each(s->w->view, l->swept_len ? &after : NULL, sweep_one, s);
-    l->ops->sleep(s->w->view);
+    status = l->ops->each(s->w->snapshot, l->swept_len ? &after : NULL,
+                          sweep_one, s);
+    l->ops->sleep(s->w->snapshot);
     if (s->to_end) l->swept_len = 0;
     return status == SEEN_OK ? s->status : status;
 }

@@ -34,7 +34,7 @@
 
 static void leave(struct seen_local *l, struct seen_worker *w)
 {
-    if (l->one_view) l->ops->sleep(w->view);
+    if (l->one_snapshot) l->ops->sleep(w->snapshot);
     seen_worker_return(l, w);
     seen_sight_looked(l);
 }
@@ -49,10 +49,10 @@ static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
     struct seen_worker *w = NULL;
     if (!atomic_load(&l->blind)) w = seen_worker_take(l, status, error);
     if (!w) seen_sight_looked(l);
-    if (!w || !l->one_view) return w;
+    if (!w || !l->one_snapshot) return w;
     *status = seen_worker_wake(l, w);
-    if (*status == SEEN_OK) l->ops->hold(w->view);
-    if (*status == SEEN_OK && l->ops->sees(w->view) == l->tail_at) return w;
+    if (*status == SEEN_OK) l->ops->hold(w->snapshot);
+    if (*status == SEEN_OK && l->ops->sees(w->snapshot) == l->tail_at) return w;
     leave(l, w);
     return NULL;
 }
@@ -457,7 +457,7 @@ static bool walk_one(void *ctx, seen_key user, seen_record record)
 {
     struct walk *k = ctx;
     uint64_t hash = seen_user_hash(k->l, user);
-    if (!k->l->one_view ||
+    if (!k->l->one_snapshot ||
         !seen_table_find(&seen_shard_of(k->l, hash)->active, hash, user))
         show(k, user, record);
     return !k->stopped;
@@ -479,9 +479,9 @@ static seen_status each(struct seen_users *u, uint64_t now_ms,
     if (status != SEEN_OK) return status;
     status = seen_worker_wake(k.l, k.w);
     if (status == SEEN_OK && k.l->backend)
-        status = k.l->ops->each(k.w->view, NULL, walk_one, &k);
+        status = k.l->ops->each(k.w->snapshot, NULL, walk_one, &k);
     seen_worker_sleep(k.l, k.w);
-    if (status == SEEN_OK && (!k.l->backend || k.l->one_view))
+    if (status == SEEN_OK && (!k.l->backend || k.l->one_snapshot))
         status = walk_tables(&k);
     leave(k.l, k.w);
     return status;
