@@ -42,8 +42,8 @@
 #define ITEMS        1000 /* of a generation */
 #define FPP          0.001
 #define NOW          UINT64_C(1790000000000)
-#define MOST_ITEMS   (GENERATIONS * ITEMS)
-#define MOST_ASKED   10000
+#define ITEMS_MAX    (GENERATIONS * ITEMS)
+#define ASKED_MAX    10000
 #define MARKED       10
 #define SHOWN_BEFORE UINT64_C(0)
 #define NEVER_SHOWN  (UINT64_C(1) << 31)
@@ -139,7 +139,7 @@ static seen_record record_of(const struct user *u)
 /* Shown ten at a time, as feeds do. */
 static void make_record(struct user *u, struct ids *shown)
 {
-    u->record = room(2 * MOST_ITEMS + 64);
+    u->record = room(2 * ITEMS_MAX + 64);
     u->len = 0;
     for (size_t i = 0; i < shown->n; i += MARKED) {
         seen_record after;
@@ -229,7 +229,7 @@ struct contender {
 static size_t record_fresh(struct user *u, seen_key *items, size_t n)
 {
     size_t fresh;
-    must(seen_exposure_fresh(x, record_of(u), NOW + MOST_ITEMS,
+    must(seen_exposure_fresh(x, record_of(u), NOW + ITEMS_MAX,
                              seen_keys_of(items, n), indices, &fresh));
     return fresh;
 }
@@ -237,7 +237,7 @@ static size_t record_fresh(struct user *u, seen_key *items, size_t n)
 static void record_mark(struct user *u, const seen_key *items, size_t n)
 {
     seen_record after;
-    must(seen_exposure_mark(x, record_of(u), NOW + MOST_ITEMS,
+    must(seen_exposure_mark(x, record_of(u), NOW + ITEMS_MAX,
                             seen_keys_of(items, n), answers, &after));
 }
 
@@ -245,7 +245,7 @@ static size_t record_take(struct user *u, seen_key *items, size_t n)
 {
     size_t taken;
     seen_record after;
-    must(seen_exposure_take(x, record_of(u), NOW + MOST_ITEMS,
+    must(seen_exposure_take(x, record_of(u), NOW + ITEMS_MAX,
                             seen_keys_of(items, n), MARKED, indices, &taken,
                             &after));
     return taken;
@@ -437,12 +437,12 @@ static void size_rows(void)
 
 static uint64_t wrong_answers(const struct user *u, uint64_t probes)
 {
-    struct ids b = ids_new(MOST_ASKED);
+    struct ids b = ids_new(ASKED_MAX);
     uint64_t wrong = 0;
     for (uint64_t at = 0; at < probes; at += b.n) {
         for (size_t i = 0; i < b.n; i++)
             b.id[i] = id_of(0, NEVER_SHOWN + at + i);
-        must(seen_exposure_maybe_many(x, record_of(u), NOW + MOST_ITEMS,
+        must(seen_exposure_maybe_many(x, record_of(u), NOW + ITEMS_MAX,
                                       seen_keys_of(b.key, b.n), answers));
         for (size_t i = 0; i < b.n; i++)
             wrong += answers[i];
@@ -457,7 +457,7 @@ static void rate_rows(uint64_t probes)
         seen_exposure_info info = {.size = sizeof info};
         char name[64], note[64];
         make_user(0, (size_t)g * ITEMS, 1);
-        must(seen_exposure_info_of(x, record_of(&users[0]), NOW + MOST_ITEMS,
+        must(seen_exposure_info_of(x, record_of(&users[0]), NOW + ITEMS_MAX,
                                    &info));
         if (info.generations != g) bench_die("not %u generations", g);
         const double n = (double)probes, p = info.fpp_now;
@@ -489,12 +489,12 @@ static void rate_rows(uint64_t probes)
 
 static void time_rows(void)
 {
-    make_users(MOST_ITEMS, 200);
+    make_users(ITEMS_MAX, 200);
     measure("fresh, 200 candidates, 5000 items", FRESH, 20);
     measure("take 10 of 200, 5000 items", TAKE, 0);
     measure("mark 10, 5000 items, a new generation", MARK, 15);
     free_users();
-    make_users(MOST_ITEMS - MARKED, 200);
+    make_users(ITEMS_MAX - MARKED, 200);
     measure("mark 10, 4990 items", MARK, 15);
     measure("take 10 of 200, 4990 items", TAKE, 0);
     free_users();
@@ -502,7 +502,7 @@ static void time_rows(void)
     measure("fresh, 200 candidates, 100 items", FRESH, 5);
     measure("mark 10, 100 items", MARK, 0);
     free_users();
-    make_users(MOST_ITEMS, MOST_ASKED);
+    make_users(ITEMS_MAX, ASKED_MAX);
     measure("fresh, 10,000 candidates, 5000 items", FRESH, 0);
     free_users();
 }
@@ -514,11 +514,11 @@ int main(int argc, char **argv)
     char **rest = bench_start(argv, "exposure", &o);
     if (*rest) bench_die("%s: expected --json or --quick", *rest);
     must(seen_exposure_new(&x, NULL, secret, NULL, NULL));
-    merged = room((MOST_ITEMS + MARKED) * sizeof *merged);
-    hashes = room(MOST_ASKED * sizeof *hashes);
-    answers = room(MOST_ASKED * sizeof *answers);
-    more = room(MOST_ASKED * sizeof *more);
-    indices = room(MOST_ASKED * sizeof *indices);
+    merged = room((ITEMS_MAX + MARKED) * sizeof *merged);
+    hashes = room(ASKED_MAX * sizeof *hashes);
+    answers = room(ASKED_MAX * sizeof *answers);
+    more = room(ASKED_MAX * sizeof *more);
+    indices = room(ASKED_MAX * sizeof *indices);
     size_rows();
     rate_rows(o.quick ? PROBES / 10 : PROBES);
     time_rows();

@@ -35,7 +35,7 @@
 #define MARKS      1000 /* of a commit */
 #define ITEMS      10   /* of a mark */
 #define CANDIDATES 200
-#define MOST_SHOWN 2000
+#define SHOWN_MAX  2000
 #define NOW        ((uint64_t)1700000000000)
 
 static char dir[3000];
@@ -85,12 +85,12 @@ static uint64_t zipf(uint64_t x)
 
 static size_t shown_to(uint64_t user)
 {
-    return (size_t)exp(unit(bench_mix(user + 77)) * log(MOST_SHOWN));
+    return (size_t)exp(unit(bench_mix(user + 77)) * log(SHOWN_MAX));
 }
 
 struct items {
-    uint64_t id[MOST_SHOWN];
-    seen_key key[MOST_SHOWN];
+    uint64_t id[SHOWN_MAX];
+    seen_key key[SHOWN_MAX];
 };
 
 static void fill_items(struct items *t, uint64_t from, size_t n)

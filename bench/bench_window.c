@@ -36,7 +36,7 @@
 #define ROUND_BLOCKS  16
 #define SINGLE_BLOCKS 4
 #define PROBES        4000000
-#define MOST_SLOTS    64
+#define SLOTS_MAX     64
 #define TURNS         3
 
 static struct bench_hashes block;
@@ -108,7 +108,7 @@ static struct contender window_open(uint64_t last, double fpp, uint32_t g)
 struct naive {
     uint32_t filters, newest;
     uint64_t share, left; /* keys of a filter; until the next takes over */
-    seen_filter *filter[MOST_SLOTS];
+    seen_filter *filter[SLOTS_MAX];
 };
 
 static void naive_add(void *self, const seen_hash *h, size_t n)
@@ -196,7 +196,7 @@ struct apbf {
  * k at most, and those make half of its bits 1. */
 static double apbf_fpp(uint32_t k, uint32_t l)
 {
-    double run[MOST_SLOTS + 1] = {1};
+    double run[SLOTS_MAX + 1] = {1};
     for (uint32_t i = 0; i < k + l; i++) {
         double fill = 1 - exp2(-(double)(i + 1 < k ? i + 1 : k) / k);
         double broken = 0;
@@ -218,8 +218,8 @@ static double apbf_bits(uint32_t k, uint32_t l)
 static void apbf_shape(double fpp, uint32_t *best_k, uint32_t *best_l)
 {
     *best_k = 0;
-    for (uint32_t k = 2; k < MOST_SLOTS; k++)
-        for (uint32_t l = 1; k + l <= MOST_SLOTS; l++)
+    for (uint32_t k = 2; k < SLOTS_MAX; k++)
+        for (uint32_t l = 1; k + l <= SLOTS_MAX; l++)
             if (apbf_fpp(k, l) <= fpp &&
                 (!*best_k || apbf_bits(k, l) < apbf_bits(*best_k, *best_l)))
                 *best_k = k, *best_l = l;

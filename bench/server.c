@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MOST_ARGUMENTS 32
+#define ARGUMENTS_MAX 32
 
 static pid_t server;
 static char directory[] = P_tmpdir "/seen-bench.XXXXXX";
@@ -49,10 +49,10 @@ int bench_server_start(const char *const *more)
     int port = free_port();
     char number[16];
     snprintf(number, sizeof number, "%d", port);
-    const char *argv[MOST_ARGUMENTS] = {"redis-server", "--port",    number,
-                                        "--bind",       "127.0.0.1", "--dir",
-                                        directory,      "--save",    ""};
-    for (size_t n = 9; *more && n + 1 < MOST_ARGUMENTS; n++)
+    const char *argv[ARGUMENTS_MAX] = {"redis-server", "--port",    number,
+                                       "--bind",       "127.0.0.1", "--dir",
+                                       directory,      "--save",    ""};
+    for (size_t n = 9; *more && n + 1 < ARGUMENTS_MAX; n++)
         argv[n] = *more++;
     server = fork();
     if (server == 0) {

@@ -75,14 +75,14 @@ static void make_room(size_t n)
  * damaged, nobody knows what has been shown: then nothing is left. */
 static bool leave_out(struct chunk *c)
 {
-    uint64_t now = users_now();
+    uint64_t now_ms = users_now();
     seen_status first = SEEN_OK;
     seen_error error;
     make_room(c->n);
     for (size_t i = 0; i < requests.n; i++) {
         seen_users_request *r = &requests.at[i];
         size_t n = 0, line = (size_t)(r->taken - requests.taken);
-        r->status = seen_users_fresh(also.store, r->user, now, r->items,
+        r->status = seen_users_fresh(also.store, r->user, now_ms, r->items,
                                      r->taken, &n, &error);
         for (size_t k = 0; k < n; k++) {
             left.lines[line + k] = line + r->taken[k];

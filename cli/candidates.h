@@ -24,8 +24,8 @@ struct chooser {
     void (*open)(struct users *u, const char *name);
     /* Fills taken, n_taken and status of each request. What went wrong first, and
      * u->error is about it. */
-    seen_status (*choose)(struct users *u, uint64_t now, seen_users_request *r,
-                          size_t n);
+    seen_status (*choose)(struct users *u, uint64_t now_ms,
+                          seen_users_request *r, size_t n);
     const char *found; /* what those are called */
     bool reads;        /* and changes nothing */
 };

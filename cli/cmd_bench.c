@@ -36,7 +36,7 @@ static const struct option options[] = {
     {0, NULL, NULL, OPTION_FLAG, NULL, NULL},
 };
 
-#define MOST_KINDS 16
+#define KINDS_MAX 16
 
 /* ---- Progress ----------------------------------------------------------- */
 
@@ -143,8 +143,8 @@ static void draw_time(struct plot *p, const char *title,
                       const struct measured *m, size_t n,
                       double (*ns_of)(const struct measured *m))
 {
-    struct bar bars[MOST_KINDS];
-    char text[MOST_KINDS][TEXT], number[UNIT_TEXT];
+    struct bar bars[KINDS_MAX];
+    char text[KINDS_MAX][TEXT], number[UNIT_TEXT];
     size_t count = 0;
     for (size_t i = 0; i < n; i++, m++) {
         if (m->error.status) continue;
@@ -175,8 +175,8 @@ static double batch_ns(const struct measured *m)
 
 static void draw_rate(struct plot *p, const struct measured *m, size_t n)
 {
-    struct bar bars[MOST_KINDS];
-    char text[MOST_KINDS][TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
+    struct bar bars[KINDS_MAX];
+    char text[KINDS_MAX][TEXT], a[UNIT_TEXT], b[UNIT_TEXT];
     size_t count = 0;
     for (size_t i = 0; i < n; i++, m++) {
         if (m->error.status || !m->wrong) continue; /* as good as exact */
@@ -233,7 +233,7 @@ static struct measured measure_kind(seen_kind kind)
 
 static int run(char **operands, size_t n)
 {
-    static struct measured all[MOST_KINDS];
+    static struct measured all[KINDS_MAX];
     size_t kinds = 0;
     if (n > 0)
         fail("%s: bench takes options only; try -n 1e6 -p 1%%", operands[0]);
@@ -241,15 +241,14 @@ static int run(char **operands, size_t n)
     if (!opt.items) opt.items = 1000000;
     if (!(opt.rate > 0)) opt.rate = 0.01;
     if (!opt.key_bytes) opt.key_bytes = 16;
-    if (opt.key_bytes < LEAST_KEY_BYTES || opt.key_bytes > MOST_KEY_BYTES)
+    if (opt.key_bytes < LEAST_KEY_BYTES || opt.key_bytes > KEY_BYTES_MAX)
         fail("--key-bytes %llu: expected %d to %d",
-             (unsigned long long)opt.key_bytes, LEAST_KEY_BYTES,
-             MOST_KEY_BYTES);
+             (unsigned long long)opt.key_bytes, LEAST_KEY_BYTES, KEY_BYTES_MAX);
     if (opt.kind == SEEN_BITMAP)
         fail("--kind bitmap: takes numbers below a bound, not keys; its speed "
              "is that of random reads, which every row shows");
     start_progress(describe, opt.quiet);
-    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && kinds < MOST_KINDS; i++)
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && kinds < KINDS_MAX; i++)
         if (wanted(seen_kind_at(i)))
             all[kinds++] = measure_kind(seen_kind_at(i));
     end_progress();

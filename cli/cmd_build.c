@@ -170,7 +170,7 @@ static void make_filter(void)
 /* The bound doubles while ids come, and is cut to fit at the end. Beyond 2^32,
  * half a gigabyte, somebody should have said so. */
 #define FIRST_BOUND ((uint64_t)1 << 16)
-#define MOST_BOUND  ((uint64_t)1 << 32)
+#define BOUND_MAX   ((uint64_t)1 << 32)
 
 static uint64_t bound = FIRST_BOUND, largest;
 
@@ -179,7 +179,7 @@ static size_t add_and_grow(struct job *job)
 {
     struct chunk *c = &job->chunk;
     size_t fits = 0;
-    for (; fits < c->n && job->hashes[fits].lo < MOST_BOUND; fits++)
+    for (; fits < c->n && job->hashes[fits].lo < BOUND_MAX; fits++)
         if (job->hashes[fits].lo > largest) largest = job->hashes[fits].lo;
     if (fits < c->n) c->bad = "is 2^32 or more: add --bits, a bound above it";
     c->n = fits;

@@ -59,25 +59,25 @@ static seen_status forget(seen_key user, const struct chunk *items, bool *known,
                           size_t *had)
 {
     seen_exposure_info info = {.size = sizeof info};
-    uint64_t now = users_now();
+    uint64_t now_ms = users_now();
     *had = 0;
     if (items->n == 0)
-        return seen_users_forget_user(users.store, user, now, known,
+        return seen_users_forget_user(users.store, user, now_ms, known,
                                       &users.error);
     seen_status s =
-        seen_users_info_of(users.store, user, now, &info, &users.error);
+        seen_users_info_of(users.store, user, now_ms, &info, &users.error);
     *known = s == SEEN_OK;
     if (s == SEEN_ABSENT) return SEEN_OK;
     if (s != SEEN_OK) return s;
     bool *shown = must_have(calloc(items->n, sizeof *shown));
-    s = seen_users_maybe_many(users.store, user, now,
+    s = seen_users_maybe_many(users.store, user, now_ms,
                               seen_keys_of(items->keys, items->n), shown,
                               &users.error);
     for (size_t i = 0; i < items->n; i++)
         *had += shown[i];
     free(shown);
     if (s != SEEN_OK) return s;
-    return seen_users_forget(users.store, user, now,
+    return seen_users_forget(users.store, user, now_ms,
                              seen_keys_of(items->keys, items->n), &users.error);
 }
 

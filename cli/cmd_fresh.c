@@ -2,13 +2,13 @@
 #include "candidates.h"
 #include "options.h"
 
-static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
-                          size_t n)
+static seen_status choose(struct users *u, uint64_t now_ms,
+                          seen_users_request *r, size_t n)
 {
     seen_status first = SEEN_OK;
     seen_error error;
     for (size_t i = 0; i < n; i++) {
-        r[i].status = seen_users_fresh(u->store, r[i].user, now, r[i].items,
+        r[i].status = seen_users_fresh(u->store, r[i].user, now_ms, r[i].items,
                                        r[i].taken, &r[i].n_taken, &error);
         if (candidate_wish.count && candidate_wish.count < r[i].n_taken)
             r[i].n_taken = (size_t)candidate_wish.count;

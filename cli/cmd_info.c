@@ -155,14 +155,14 @@ static void print_journal(const struct target *t)
 
 static void print_list(const struct target *t)
 {
-    seen_listed policy;
+    seen_listed rule;
     const seen_allowlist *list =
-        opened(t) ? seen_allowed(t->filter, &policy) : NULL;
+        opened(t) ? seen_allowed(t->filter, &rule) : NULL;
     char keys[UNIT_TEXT];
     if (list)
         printf("  list      %s, %s in\n",
                show_many(keys, (double)seen_allowlist_count(list), "key"),
-               policy == SEEN_LISTED_NEVER ? "never" : "always");
+               rule == SEEN_LISTED_NEVER ? "never" : "always");
 }
 
 /* A filter of another system: whose, and what to know about it. */
@@ -211,13 +211,13 @@ static void print_text(const struct target *t, const seen_info *info)
 
 static void json_list(struct json *j, const struct target *t)
 {
-    seen_listed policy;
+    seen_listed rule;
     const seen_allowlist *list =
-        opened(t) ? seen_allowed(t->filter, &policy) : NULL;
+        opened(t) ? seen_allowed(t->filter, &rule) : NULL;
     if (!list) return;
     json_number(j, "listed", (double)seen_allowlist_count(list));
     json_text(j, "listed_keys",
-              policy == SEEN_LISTED_NEVER ? "never in" : "always in");
+              rule == SEEN_LISTED_NEVER ? "never in" : "always in");
 }
 
 static void json_foreign(struct json *j, const struct target *t,

@@ -47,7 +47,7 @@ static const struct option options[] = {
 
 /* ---- Numbers ------------------------------------------------------------ */
 
-#define MOST_KINDS 16
+#define KINDS_MAX 16
 
 struct row {
     seen_kind kind;
@@ -155,7 +155,7 @@ static size_t plan_all(struct row *rows)
         rows[0] = plan_dialect();
         return 1;
     }
-    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < MOST_KINDS; i++)
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && n < KINDS_MAX; i++)
         if (wanted(seen_kind_at(i))) rows[n++] = plan_kind(seen_kind_at(i));
     return n;
 }
@@ -332,7 +332,7 @@ static void memory_curve(struct curve *c, seen_kind kind)
 static void draw_rates(struct plot *plot, const struct row *rows, size_t n,
                        const struct row *shown)
 {
-    static struct curve curves[MOST_KINDS];
+    static struct curve curves[KINDS_MAX];
     char text[64], items[UNIT_TEXT], rate[UNIT_TEXT], twice[UNIT_TEXT];
     char twice_text[96];
     size_t count = 0;
@@ -363,10 +363,10 @@ static void draw_rates(struct plot *plot, const struct row *rows, size_t n,
 
 static void draw_memory(struct plot *plot, const struct row *shown)
 {
-    static struct curve curves[MOST_KINDS + 1];
+    static struct curve curves[KINDS_MAX + 1];
     char title[96], items[UNIT_TEXT], text[96], memory[UNIT_TEXT];
     size_t count = 0;
-    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && count < MOST_KINDS; i++)
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY && count < KINDS_MAX; i++)
         if (seen_kind_at(i) != SEEN_BITMAP && seen_kind_at(i) != SEEN_WINDOW)
             memory_curve(&curves[count++], seen_kind_at(i));
     memory_curve(&curves[count++], SEEN_ANY);
@@ -446,7 +446,7 @@ static int run(char **operands, size_t n)
     }
     if (wish.bits_per_key > 0 && !wish.dialect)
         fail("--bits-per-key requires --dialect; otherwise give -p or --bits");
-    struct row rows[MOST_KINDS];
+    struct row rows[KINDS_MAX];
     size_t kinds = plan_all(rows);
     const struct row *shown = first_planned(rows, kinds, SEEN_BLOCKED);
     /* These take any wish; what the others say about it is the answer. */

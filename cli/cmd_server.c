@@ -249,7 +249,7 @@ static void say_how(bool always)
  * of its nodes. */
 static void watch(void)
 {
-    bool told[MOST_NODES] = {false};
+    bool told[NODES_MAX] = {false};
     while (!stopping && reap() > 0) {
         for (size_t i = 0; i < node_count; i++)
             if (!nodes[i].pid && !told[i]) {
@@ -319,9 +319,9 @@ static void no_password(const char *path)
 static int run(char **operands, size_t n)
 {
     if (n > 0) fail("%s: expected options only", operands[0]);
-    if (opt.cluster && (opt.cluster < 3 || opt.cluster > MOST_NODES / 2))
+    if (opt.cluster && (opt.cluster < 3 || opt.cluster > NODES_MAX / 2))
         fail("--cluster %" PRIu64 ": expected 3 to %d", opt.cluster,
-             MOST_NODES / 2);
+             NODES_MAX / 2);
     if (!opt.port) opt.port = 6379;
     if (opt.port > 65535)
         fail("--port %" PRIu64 ": expected 1 to 65535", opt.port);

@@ -62,13 +62,13 @@ static uint64_t sweep_time(void)
     return users_at_given() || opt.force ? users_now() : 0;
 }
 
-static void note_clock(const struct users *users, uint64_t now)
+static void note_clock(const struct users *users, uint64_t now_ms)
 {
     char ahead[UNIT_TEXT];
     seen_users_stats stats = {.size = sizeof stats};
     const bool tells = !opt.quiet && !opt.json;
     if (tells) note_opening(users);
-    if (now || seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
+    if (now_ms || seen_users_stats_of(users->store, &stats, NULL) != SEEN_OK)
         return;
     if (stats.clock_ahead && !(tells && stats.clock_leaps)) /* or just said */
         note("%s: this machine's clock has moved %s ahead: users are removed "
@@ -80,17 +80,18 @@ static int run(char **operands, size_t n)
 {
     const char *store = store_operand(operands, n);
     if (n > 1) fail("%s: expected one STORE", operands[1]);
-    const uint64_t now = sweep_time();
+    const uint64_t now_ms = sweep_time();
     struct users users;
     start_work(opt.quiet);
     work_on(store);
     write_users(&users, store, false);
     heed_signals(NULL); /* long, and nothing is lost if it does not happen */
-    note_clock(&users, now);
+    note_clock(&users, now_ms);
     uint64_t removed;
     seen_users_stats stats = {.size = sizeof stats};
     work_on(doing(&users));
-    seen_status s = seen_users_sweep(users.store, now, &removed, &users.error);
+    seen_status s =
+        seen_users_sweep(users.store, now_ms, &removed, &users.error);
     if (s == SEEN_OK) s = seen_users_sync(users.store, &users.error);
     if (s == SEEN_OK)
         s = seen_users_stats_of(users.store, &stats, &users.error);

@@ -18,12 +18,12 @@ static void open_store(struct users *u, const char *name)
     note_ahead();
 }
 
-static seen_status choose(struct users *u, uint64_t now, seen_users_request *r,
-                          size_t n)
+static seen_status choose(struct users *u, uint64_t now_ms,
+                          seen_users_request *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         r[i].count = (size_t)candidate_wish.count;
-    return seen_users_take_many(u->store, now, r, n, &u->error);
+    return seen_users_take_many(u->store, now_ms, r, n, &u->error);
 }
 
 static int run(char **operands, size_t n)

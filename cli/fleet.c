@@ -33,7 +33,7 @@ static const struct {
 #define CORE_USED   0.50
 
 /* What the default policy keeps of a user: 5 generations of 1000. */
-#define MOST_ITEMS 5000
+#define ITEMS_MAX 5000
 
 /* ---- The wish ----------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ struct cost {
 
 static double kept_items(void)
 {
-    return fmin((double)fleet.items, MOST_ITEMS);
+    return fmin((double)fleet.items, ITEMS_MAX);
 }
 
 /* On the line through the two measurements around it. */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_THREADS 256
+#define THREADS_MAX 256
 
 /* A program has one flow. The status line reads these two at any time. */
 static struct source *_Atomic source;
@@ -398,9 +398,9 @@ static void *help(void *nothing)
 
 void check_threads(uint64_t threads)
 {
-    if (threads > MOST_THREADS)
+    if (threads > THREADS_MAX)
         fail("-j %llu: expected at most %d threads",
-             (unsigned long long)threads, MOST_THREADS);
+             (unsigned long long)threads, THREADS_MAX);
 }
 
 static void run_threads(size_t n)

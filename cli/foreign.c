@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_NAMES 8
+#define NAMES_MAX 8
 
 /* ---- Bytes -------------------------------------------------------------- */
 
@@ -79,11 +79,11 @@ static bool is_ours(const struct target *t)
 
 static const char *sniff(const struct target *t)
 {
-    const char *names[MOST_NAMES];
+    const char *names[NAMES_MAX];
     char list[256] = "";
-    size_t n = seen_sniff(t->bytes, t->len, names, MOST_NAMES);
+    size_t n = seen_sniff(t->bytes, t->len, names, NAMES_MAX);
     if (n <= 1) return n ? names[0] : NULL;
-    for (size_t i = 0, len = 0; i < n && i < MOST_NAMES; i++)
+    for (size_t i = 0, len = 0; i < n && i < NAMES_MAX; i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
                                 i ? ", " : "", names[i]);
     fail("%s: could be any of %s: say which with --dialect", t->name, list);

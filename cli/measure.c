@@ -18,7 +18,7 @@
 #define RATE_NS      1e9
 #define WRONG_WANT   100.0
 #define LEAST_PROBES 1e6
-#define MOST_PROBES  1e10 /* beyond hope: then a few will do */
+#define PROBES_MAX   1e10 /* beyond hope: then a few will do */
 #define AHEAD        32   /* lines under way at once, as the filters have it */
 
 /* Processor time: what else the machine does counts as little as possible. */
@@ -178,7 +178,7 @@ static void count_wrong(const seen_filter *f, struct measured *m,
                         measure_progress *progress)
 {
     double wanted = WRONG_WANT / m->plan.fpp, start = now_ns();
-    if (wanted < LEAST_PROBES || wanted > MOST_PROBES) wanted = LEAST_PROBES;
+    if (wanted < LEAST_PROBES || wanted > PROBES_MAX) wanted = LEAST_PROBES;
     while ((double)m->probes < wanted && now_ns() - start < RATE_NS) {
         keys_run(NOT_THERE + m->probes, UINT64_MAX);
         ask_batch(f);

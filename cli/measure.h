@@ -32,7 +32,7 @@ struct measured {
 };
 
 #define LEAST_KEY_BYTES 8
-#define MOST_KEY_BYTES  65536
+#define KEY_BYTES_MAX   65536
 
 /* `what` (static storage) is under way, and so much of it is done; for whoever
  * shows progress. */

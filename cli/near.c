@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MOST_LETTERS 31 /* longer words are not ours */
+#define LETTERS_MAX 31 /* longer words are not ours */
 
 static size_t least(size_t a, size_t b)
 {
@@ -13,7 +13,7 @@ static size_t least(size_t a, size_t b)
 /* d[i][j]: slips between the first i letters of a and the first j of b. */
 static size_t distance(const char *a, size_t m, const char *b, size_t n)
 {
-    size_t d[MOST_LETTERS + 1][MOST_LETTERS + 1];
+    size_t d[LETTERS_MAX + 1][LETTERS_MAX + 1];
     for (size_t i = 0; i <= m; i++)
         d[i][0] = i;
     for (size_t j = 0; j <= n; j++)
@@ -36,7 +36,7 @@ struct near near_to(const char *typed, size_t len)
 void consider(struct near *near, const char *word)
 {
     size_t len = strlen(word);
-    if (near->len > MOST_LETTERS || len > MOST_LETTERS || !near->len) return;
+    if (near->len > LETTERS_MAX || len > LETTERS_MAX || !near->len) return;
     size_t slips = distance(near->typed, near->len, word, len);
     if (near->len < len && memcmp(near->typed, word, near->len) == 0) slips = 1;
     if (slips < near->slips && slips < len) {

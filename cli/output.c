@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 /* Warnings of one run; there are not more kinds of them than this. */
-#define MOST_WARNINGS 16
+#define WARNINGS_MAX 16
 
 static struct {
     bool keep;
     size_t n;
-    char *text[MOST_WARNINGS];
+    char *text[WARNINGS_MAX];
 } warnings;
 
 static const char *verb_name;
@@ -65,7 +65,7 @@ void warn(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (!warnings.keep || warnings.n == MOST_WARNINGS)
+    if (!warnings.keep || warnings.n == WARNINGS_MAX)
         note("warning: %s", text);
     else if ((warnings.text[warnings.n] = strdup(text)))
         warnings.n++;

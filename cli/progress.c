@@ -230,13 +230,13 @@ static const char *show_amount(char buf[UNIT_TEXT], double n)
 /* The end of a long name tells more than its beginning. It leaves room for `rest`
  * more columns, but keeps enough to be known by. */
 #define LEAST_NAME 16
-#define MOST_NAME  80
+#define LABEL_MAX  80
 
 static void put_name(char *buf, size_t cap, const char *name, size_t rest)
 {
     size_t len = strlen(name), most = room > rest ? room - rest : 0;
     if (most < LEAST_NAME) most = LEAST_NAME;
-    if (most > MOST_NAME) most = MOST_NAME;
+    if (most > LABEL_MAX) most = LABEL_MAX;
     if (len <= most) {
         snprintf(buf, cap, "%s", name);
         return;

@@ -111,7 +111,7 @@ static bool cluster_there(void)
 
 static void create_cluster(const char *client)
 {
-    char *argv[MOST_NODES + 8];
+    char *argv[NODES_MAX + 8];
     size_t n = 0;
     argv[n++] = (char *)(uintptr_t)client;
     argv[n++] = "--cluster";

@@ -114,7 +114,7 @@ void ask_node(unsigned port, const char *command, const char *until,
 
 /* ---- Nodes -------------------------------------------------------------- */
 
-struct node nodes[MOST_NODES];
+struct node nodes[NODES_MAX];
 size_t node_count;
 volatile sig_atomic_t stopping;
 

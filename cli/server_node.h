@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define MOST_NODES  64
+#define NODES_MAX   64
 #define PATIENCE_MS 60000
 
 /* ---- Where they listen --------------------------------------------------- */
@@ -56,7 +56,7 @@ struct node {
     off_t log_from;
 };
 
-extern struct node nodes[MOST_NODES];
+extern struct node nodes[NODES_MAX];
 extern size_t node_count;
 
 /* The signal that has told us to stop; 0: none, after heed_stop(). */

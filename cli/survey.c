@@ -161,8 +161,8 @@ void print_survey(const struct users *u, const struct survey *s)
 
 static uint64_t since(uint64_t time)
 {
-    uint64_t now = users_now();
-    return now > time ? now - time : 0;
+    uint64_t now_ms = users_now();
+    return now_ms > time ? now_ms - time : 0;
 }
 
 /* Lists of other services do not know most of their times. */

@@ -536,7 +536,7 @@ const char *user_reason(const struct users *u, seen_status status,
     return plain || !why ? seen_strerror(status) : why;
 }
 
-#define MOST_NOTES 10
+#define NOTES_MAX 10
 
 /* A server may have answered with nonsense, or the URL may have the wrong n: that
  * is no reason to remove anything there. */
@@ -545,7 +545,7 @@ bool blame_user(struct users *u, seen_key user, seen_status status,
 {
     char text[USER_TEXT];
     if (!of_one_user(status)) return false;
-    if (u->damaged++ < MOST_NOTES)
+    if (u->damaged++ < NOTES_MAX)
         note("%s: user %s: %s%s", u->name, show_user(text, user),
              user_reason(u, status, why),
              is_remote(u->name) ? "" : "; seen forget removes the record");
@@ -555,9 +555,9 @@ bool blame_user(struct users *u, seen_key user, seen_status status,
 int users_exit(const struct users *u)
 {
     char more[UNIT_TEXT];
-    if (u->damaged > MOST_NOTES)
+    if (u->damaged > NOTES_MAX)
         note("%s: ... and %s more", u->name,
-             show_count(more, (double)(u->damaged - MOST_NOTES)));
+             show_count(more, (double)(u->damaged - NOTES_MAX)));
     return u->damaged ? EXIT_ERROR : EXIT_DONE;
 }
 

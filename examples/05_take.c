@@ -22,13 +22,13 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    const uint64_t now = (uint64_t)time(NULL) * 1000; /* milliseconds */
+    const uint64_t now_ms = (uint64_t)time(NULL) * 1000; /* milliseconds */
     for (int visit = 1; visit <= 3; visit++) {
         seen_key items[] = {text("cats"), text("dogs"), text("news"),
                             text("cats"), text("goal")};
         size_t taken[2], n;
-        if (seen_users_take(users, text("alice"), now, seen_keys_of(items, 5),
-                            2, taken, &n, &error)) {
+        if (seen_users_take(users, text("alice"), now_ms,
+                            seen_keys_of(items, 5), 2, taken, &n, &error)) {
             fprintf(stderr, "%s: %s\n", argv[1], error.text);
             return 1;
         }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define LINKS_MAX 64 /* that the library reads */
+#define LINKS_MAX 65535 /* that the library reads */
 
 /* ---- RedisBloom's headers ----------------------------------------------- */
 

@@ -75,13 +75,13 @@ int policy_aux_load(RedisModuleIO *io, int encoding, int when)
 /* This process rewrites the AOF, and has not written the policies yet. Only told
  * by the event: Valkey 9 calls the same methods to move slots to another primary,
  * which has policies of its own. */
-static bool base_owed;
+static bool base_pending;
 
 void policy_aof_rewrite(RedisModuleIO *io)
 {
     const struct policy *p;
-    if (!base_owed) return;
-    base_owed = false;
+    if (!base_pending) return;
+    base_pending = false;
     for (size_t i = 0; (p = policy_set_at(i)); i++)
         RedisModule_EmitAOF(io, "SEEN.POLICY", "cc", p->name, p->text);
 }
@@ -91,7 +91,7 @@ void policy_aof_rewrite(RedisModuleIO *io)
 
 /* A child process is rewriting the AOF, perhaps, and the file that goes on behind
  * it does not have the policies yet. */
-static bool owed;
+static bool pending;
 
 /* Into the AOF alone: replicas have them. By a timer, which is no command: that
  * would be repeated by the AOF as one that changed something. It runs before the
@@ -106,7 +106,7 @@ static void emit(RedisModuleCtx *ctx, void *data)
         RedisModule_CreateTimer(ctx, LATER_MS, emit, NULL);
         return;
     }
-    owed = false;
+    pending = false;
     for (size_t i = 0; (p = policy_set_at(i)); i++)
         RedisModule_Replicate(ctx, "SEEN.POLICY", "Rcc", p->name, p->text);
 }
@@ -128,8 +128,8 @@ static void on_persistence(RedisModuleCtx *ctx, RedisModuleEvent event,
     (void)ctx;
     (void)event;
     (void)data;
-    base_owed = subevent == REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START ||
-                subevent == REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START;
+    base_pending = subevent == REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START ||
+                   subevent == REDISMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START;
 }
 
 static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent event,
@@ -137,11 +137,11 @@ static void on_fork(RedisModuleCtx *ctx, RedisModuleEvent event,
 {
     (void)event;
     (void)data;
-    if (subevent != REDISMODULE_SUBEVENT_FORK_CHILD_BORN || owed ||
+    if (subevent != REDISMODULE_SUBEVENT_FORK_CHILD_BORN || pending ||
         !policy_set_at(0) ||
         !(RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_AOF))
         return;
-    owed = true;
+    pending = true;
     RedisModule_CreateTimer(ctx, SOON_MS, emit, NULL);
 }
 

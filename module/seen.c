@@ -158,15 +158,15 @@ static void live(struct call *c)
             SEEN_OK)
         return;
     uint64_t ttl = policy->policy.ttl_ms;
-    long long now = RedisModule_Milliseconds();
+    long long now_ms = RedisModule_Milliseconds();
     long long left = RedisModule_GetExpire(c->key);
     long long needed = (long long)(info.newest + ttl) + 1;
-    if (left != REDISMODULE_NO_EXPIRE && now + left >= needed) return;
+    if (left != REDISMODULE_NO_EXPIRE && now_ms + left >= needed) return;
     long long when = needed + (long long)(ttl / 16);
     if (RedisModule_SetAbsExpire)
         RedisModule_SetAbsExpire(c->key, when);
     else
-        RedisModule_SetExpire(c->key, when > now ? when - now : 1);
+        RedisModule_SetExpire(c->key, when > now_ms ? when - now_ms : 1);
     RedisModule_Replicate(c->ctx, "PEXPIREAT", "sl", c->name, when);
 }
 

@@ -19,7 +19,7 @@ static uint64_t now_ms(void)
 
 struct request {
     struct worker *worker;
-    uint64_t now;
+    uint64_t now_ms;
 };
 
 static enum answer fetch(void *ctx, const char *key, struct product *p)
@@ -30,7 +30,7 @@ static enum answer fetch(void *ctx, const char *key, struct product *p)
     enum answer answer = database_find(&w->database, key, p);
     if (answer == PRESENT) cache_set(&w->cache, key, p);
     if (answer == ABSENT && w->service->guard)
-        seen_guard_missed(w->service->guard, key, strlen(key), r->now);
+        seen_guard_missed(w->service->guard, key, strlen(key), r->now_ms);
     return answer;
 }
 
@@ -39,8 +39,8 @@ enum answer service_get(struct worker *w, const char *key, struct product *p)
     struct service *s = w->service;
     struct request r = {w, now_ms()};
     *p = (struct product){0};
-    if (s->guard &&
-        seen_guard_ask(s->guard, key, strlen(key), r.now, NULL) == SEEN_REJECT)
+    if (s->guard && seen_guard_ask(s->guard, key, strlen(key), r.now_ms,
+                                   NULL) == SEEN_REJECT)
         return ABSENT;
     if (!s->single_flight) return fetch(&r, key, p);
     return flights_fetch(&s->flights, key, fetch, &r, p);

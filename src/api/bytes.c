@@ -35,11 +35,11 @@
 static void measure_list(const seen_filter *f, struct seen_saved *out)
 {
     size_t len = 0;
-    seen_listed policy;
-    if (!seen_allowed(f, &policy)) return;
+    seen_listed rule;
+    if (!seen_allowed(f, &rule)) return;
     seen_allowlist_save(f->allowed, NULL, 0, &len);
     out->header.listed_len = (uint32_t)len;
-    out->header.listed_policy = policy;
+    out->header.listed_rule = rule;
 }
 
 /* Sorted, which takes its time. */
@@ -86,10 +86,10 @@ static void save_foreign(const seen_filter *f, struct seen_saved *out)
     uint8_t *state = out->state;
     memset(state, 0, FOREIGN_STATE);
     seen_put_le64(state, len);
-    seen_put_le64(state + 8, own->count ? first->place.bits : 0);
+    seen_put_le64(state + 8, own->count ? seen_link_bits(own, first) : 0);
     seen_put_le64(state + 16, first->capacity);
     seen_put_le_double(state + 24, first->fpp);
-    seen_put_le32(state + 32, own->count ? first->place.hashes : 0);
+    seen_put_le32(state + 32, own->count ? seen_link_hashes(own, first) : 0);
     seen_put_le32(state + 36, own->counted);
     memcpy(state + FOREIGN_STATE, name, strlen(name));
     out->header.state_len = (uint32_t)(FOREIGN_STATE + strlen(name));
@@ -326,19 +326,19 @@ static seen_status read_list(seen_filter *f, const uint8_t *buf,
     const uint8_t *listed = buf + h->table_offset +
                             4 * seen_native_pages(h->payload_len) +
                             h->state_len;
-    if (h->listed_len == 0 && h->listed_policy == 0) return SEEN_OK;
-    if (h->listed_policy != SEEN_LISTED_NEVER &&
-        h->listed_policy != SEEN_LISTED_ALWAYS)
+    if (h->listed_len == 0 && h->listed_rule == 0) return SEEN_OK;
+    if (h->listed_rule != SEEN_LISTED_NEVER &&
+        h->listed_rule != SEEN_LISTED_ALWAYS)
         return seen_corrupt(
             e, "rule %u of the allowlist at offset 50: expected 1 or 2",
-            h->listed_policy);
+            h->listed_rule);
     seen_allowlist *list;
     seen_status status =
         seen_allowlist_load(&list, listed, h->listed_len, NULL, NULL);
     if (status == SEEN_CORRUPT)
         seen_corrupt(e, "the allowlist is not one that seen writes");
     if (status != SEEN_OK) return status;
-    status = seen_allow(f, list, (seen_listed)h->listed_policy);
+    status = seen_allow(f, list, (seen_listed)h->listed_rule);
     seen_allowlist_free(list);
     return status;
 }
@@ -405,16 +405,20 @@ read_foreign_state(const uint8_t *buf, const struct seen_native *h,
     return seen_dialect_find(name);
 }
 
-/* The payload is as long as it would be written, which bounds the memory. */
-static bool room_fits(const struct seen_dialect *d, const seen_spec *spec,
-                      const uint8_t *payload, uint64_t len, uint64_t room)
+/* The payload is as long as it would be written, which bounds the memory:
+ * SEEN_CORRUPT if not. */
+static seen_status check_room(const struct seen_dialect *d,
+                              const seen_spec *spec, const uint8_t *payload,
+                              uint64_t len, uint64_t room)
 {
     struct seen_foreign shape;
-    if (seen_dialect_read(d, spec, payload, (size_t)len, &shape, NULL) !=
-        SEEN_OK)
-        return false;
+    seen_status status =
+        seen_dialect_read(d, spec, payload, (size_t)len, &shape, NULL);
+    if (status != SEEN_OK) return status == SEEN_NOMEM ? status : SEEN_CORRUPT;
     struct seen_part part = {.len = foreign_room(&shape, len)};
-    return part.len <= room && seen_part_room(&part) == room;
+    seen_foreign_end(&shape);
+    return part.len <= room && seen_part_room(&part) == room ? SEEN_OK
+                                                             : SEEN_CORRUPT;
 }
 
 /* As it was: what the container says and what its bytes say must agree. */
@@ -428,8 +432,8 @@ static bool adopt(seen_filter *f, const struct seen_native *h,
         (own->counted && (!counted || f->items != h->items)))
         return false;
     bool none = own->count == 0;
-    if ((none ? 0 : first->place.bits) != spec->bits ||
-        (none ? 0 : first->place.hashes) != spec->hashes ||
+    if ((none ? 0 : seen_link_bits(own, first)) != spec->bits ||
+        (none ? 0 : seen_link_hashes(own, first)) != spec->hashes ||
         first->capacity != spec->items ||
         memcmp(&first->fpp, &spec->fpp, sizeof spec->fpp) != 0)
         return false;
@@ -480,8 +484,9 @@ static seen_status restore_foreign(seen_filter **out, const uint8_t *buf,
     const uint8_t *payload = buf + h->payload_offset;
     for (uint64_t at = len; at < h->payload_len; at++)
         if (payload[at]) return seen_corrupt(e, PADDING_WRONG);
-    if (!room_fits(d, &spec, payload, len, h->payload_len))
-        return seen_corrupt(e, PAYLOAD_WRONG);
+    status = check_room(d, &spec, payload, len, h->payload_len);
+    if (status == SEEN_NOMEM) return status;
+    if (status != SEEN_OK) return seen_corrupt(e, PAYLOAD_WRONG);
 
     /* 2. What is in it. */
     seen_filter *f;

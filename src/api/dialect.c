@@ -3,7 +3,6 @@
 
 #include "api/make.h"
 #include "api/plan.h"
-#include "base/alloc.h"
 #include "base/out.h"
 
 #include <string.h>
@@ -46,23 +45,11 @@ seen_status seen_make_foreign(seen_filter **f, const seen_spec *spec,
                               seen_error *e)
 {
     struct seen_foreign shape;
-    seen_plan plan;
-    seen_status status = seen_plan_check(spec, &plan, e);
-    if (status == SEEN_OK) status = seen_dialect_plan(spec, &shape, e);
-    if (status != SEEN_OK) return status;
-    return seen_make_like(f, &shape.common, sizeof shape, spec->allocator);
+    seen_status status = seen_plan_shape(spec, &shape, e);
+    return status == SEEN_OK ? seen_foreign_make(f, &shape, false) : status;
 }
 
 /* ---- From bytes --------------------------------------------------------- */
-
-static void copy_links(struct seen_foreign *f, const struct seen_foreign *from)
-{
-    for (uint32_t i = 0; i < f->count; i++)
-        if (from->links[i].at)
-            memcpy(f->links[i].at, from->links[i].at,
-                   (size_t)from->links[i].stored);
-    if (f->data_len) memcpy(f->data, from->data, (size_t)f->data_len);
-}
 
 static seen_status read(seen_filter **out, const char *name,
                         const seen_spec *spec, const void *buf, size_t len,
@@ -84,13 +71,10 @@ static seen_status import(seen_filter **out, const char *dialect,
     seen_status status = read(out, dialect, spec, buf, len, &shape, e);
     if (status != SEEN_OK) return status;
     seen_filter *f;
-    status = seen_make_like(&f, &shape.common, sizeof shape,
-                            spec ? spec->allocator : NULL);
+    status = seen_foreign_make(&f, &shape, false);
     if (status != SEEN_OK) return status;
-    if (shape.dialect->fill)
-        shape.dialect->fill(seen_foreign(f), buf, len);
-    else
-        copy_links(seen_foreign(f), &shape);
+    struct seen_foreign *own = seen_foreign(f);
+    if (own->dialect->fill) own->dialect->fill(own, buf, len);
     *out = f;
     return SEEN_OK;
 }
@@ -119,20 +103,12 @@ static seen_status import_view(seen_filter **out, const char *dialect,
     struct seen_foreign shape;
     seen_status status = read(out, dialect, spec, buf, len, &shape, e);
     if (status != SEEN_OK) return status;
-    if (!lies_there(&shape))
-        return seen_fail(
-            e, SEEN_UNSUPPORTED, "dialect",
-            "dialect %s: these bytes must be decoded first: import "
-            "them into memory with seen_import()",
-            dialect);
-    seen_allocator a = seen_allocator_or_default(spec ? spec->allocator : NULL);
-    struct seen_foreign *f = seen_alloc_zeroed(&a, sizeof *f);
-    if (!f) return SEEN_NOMEM;
-    *f = shape;
-    f->common.allocator = a;
-    f->common.borrowed = f->common.frozen = true;
-    *out = &f->common;
-    return SEEN_OK;
+    if (lies_there(&shape)) return seen_foreign_make(out, &shape, true);
+    seen_foreign_end(&shape);
+    return seen_fail(e, SEEN_UNSUPPORTED, "dialect",
+                     "dialect %s: these bytes must be decoded first: import "
+                     "them into memory with seen_import()",
+                     dialect);
 }
 
 seen_status seen_import_view(seen_filter **f, const char *dialect,

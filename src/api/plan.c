@@ -52,25 +52,8 @@ static seen_status within_limit(const seen_spec *spec, uint64_t bytes,
                      spec->limit, bytes);
 }
 
-/* A dialect has its own formulas. */
-static seen_status plan_foreign(const seen_spec *spec, seen_plan *plan,
-                                seen_error *e)
-{
-    struct seen_foreign shape;
-    if (spec->key_form)
-        return seen_fail(e, SEEN_INVALID, "key_form",
-                         "key_form %u: a dialect has no room for it: leave it "
-                         "out",
-                         (unsigned)spec->key_form);
-    seen_status status = seen_dialect_plan(spec, &shape, e);
-    if (status == SEEN_OK)
-        status = within_limit(spec, shape.common.plan.bytes, e);
-    if (status == SEEN_OK) *plan = shape.common.plan;
-    return status;
-}
-
-seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
-                            seen_error *e)
+/* What is wrong with a spec, whatever it is for. */
+static seen_status check_spec(const seen_spec *spec, seen_error *e)
 {
     if (!spec) return seen_fail_null(e, "spec");
     seen_status status = seen_spec_sane(spec, e);
@@ -83,8 +66,40 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
         return seen_fail(
             e, SEEN_INVALID, "secret",
             "secret: expected 16 secret random bytes with SEEN_KEYED");
+    return SEEN_OK;
+}
 
-    if (spec->dialect) return plan_foreign(spec, plan, e);
+seen_status seen_plan_shape(const seen_spec *spec, struct seen_foreign *shape,
+                            seen_error *e)
+{
+    seen_status status = check_spec(spec, e);
+    if (status != SEEN_OK) return status;
+    if (spec->key_form)
+        return seen_fail(e, SEEN_INVALID, "key_form",
+                         "key_form %u: a dialect has no room for it: leave it "
+                         "out",
+                         (unsigned)spec->key_form);
+    status = seen_dialect_plan(spec, shape, e);
+    return status == SEEN_OK ? within_limit(spec, shape->common.plan.bytes, e)
+                             : status;
+}
+
+/* A dialect has its own formulas. */
+static seen_status plan_foreign(const seen_spec *spec, seen_plan *plan,
+                                seen_error *e)
+{
+    struct seen_foreign shape;
+    seen_status status = seen_plan_shape(spec, &shape, e);
+    if (status == SEEN_OK) *plan = shape.common.plan;
+    return status;
+}
+
+seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
+                            seen_error *e)
+{
+    if (spec && spec->dialect) return plan_foreign(spec, plan, e);
+    seen_status status = check_spec(spec, e);
+    if (status != SEEN_OK) return status;
     seen_plan found = {.kind = kind_for(spec)};
     const struct seen_filter_ops *ops = seen_kinds_find(found.kind);
     if (!ops)

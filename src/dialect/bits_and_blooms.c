@@ -89,7 +89,7 @@ static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
                          "items: expected keys and a rate, or bits and hashes");
     }
     if (!(m <= (double)SEEN_MAX_BITS)) return seen_spec_too_large(spec, e);
-    if (k > SEEN_MOST_POSITIONS)
+    if (k > SEEN_POSITIONS_MAX)
         return seen_fail(e, SEEN_INVALID, "hashes",
                          "hashes %.0f: expected at most 255", k);
     uint64_t bits = m < 1 ? 1 : (uint64_t)m;
@@ -105,7 +105,7 @@ static seen_status check(uint64_t m, uint64_t k, uint64_t length,
 {
     if (m == 0 || m > SEEN_MAX_BITS)
         return seen_corrupt(e, "m %" PRIu64 ": expected 1 to 2^48", m);
-    if (k == 0 || k > SEEN_MOST_POSITIONS)
+    if (k == 0 || k > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "k %" PRIu64 ": expected 1 to 255", k);
     if (length != m)
         return seen_corrupt(

@@ -96,7 +96,7 @@ static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
                          "fpp %g: takes less than a bit for %" PRIu64
                          " keys: expected a lower rate",
                          spec->fpp, spec->items);
-    if (k > SEEN_MOST_POSITIONS)
+    if (k > SEEN_POSITIONS_MAX)
         return seen_fail(
             e, SEEN_INVALID, "fpp",
             "fpp %g: takes %.0f hashes: expected a rate that takes at most 255",
@@ -119,7 +119,7 @@ static seen_status check(const uint8_t *buf, size_t len, seen_error *e)
     if (!(p > 0 && p < 1))
         return seen_corrupt(
             e, "rate %g at offset 16: expected above 0 and below 1", p);
-    if (k == 0 || k > SEEN_MOST_POSITIONS)
+    if (k == 0 || k > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "k %" PRIu64 " at offset 24: expected 1 to 255",
                             k);
     if (m == 0 || m > SEEN_MAX_BITS)

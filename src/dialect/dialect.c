@@ -34,10 +34,13 @@ seen_status seen_no_dialect(const char *name, seen_error *e)
                      name);
 }
 
-static void begin(const struct seen_dialect *d, struct seen_foreign *f)
+static void begin(const struct seen_dialect *d, const seen_spec *spec,
+                  struct seen_foreign *f)
 {
-    *f = (struct seen_foreign){
-        .dialect = d, .scheme = d->scheme, .rules = d->rules};
+    seen_foreign_begin(f, spec->allocator);
+    f->dialect = d;
+    f->scheme = d->scheme;
+    f->rules = d->rules;
     f->common.ops = d->ops ? d->ops : &seen_foreign_ops;
     f->common.hash = &seen_hash_xxh3_64; /* for allowlists */
 }
@@ -75,7 +78,7 @@ seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
 {
     const struct seen_dialect *d = seen_dialect_find(spec->dialect);
     if (!d) return seen_no_dialect(spec->dialect, e);
-    begin(d, f);
+    begin(d, spec, f);
     f->counted = true;
     f->common.limit = spec->limit;
     f->common.plan.items = spec->items;
@@ -155,6 +158,23 @@ seen_status seen_check_length(uint64_t len, uint64_t expected, seen_error *e)
         expected);
 }
 
+seen_status seen_no_links(const char *what, uint64_t n, unsigned offset,
+                          seen_error *e)
+{
+    return seen_corrupt(e, "%" PRIu64 " %s at offset %u: expected 1 to %u", n,
+                        what, offset, SEEN_LINKS_MAX);
+}
+
+seen_status seen_check_links(const char *what, uint64_t n, uint64_t bytes,
+                             seen_error *e)
+{
+    if (seen_links_fit(n, bytes)) return SEEN_OK;
+    return seen_corrupt(e,
+                        "%" PRIu64 " %s of %" PRIu64 " bytes in all: expected "
+                        "at least %u bytes each where there are more than %u",
+                        n, what, bytes, SEEN_LINK_BYTES, SEEN_LINKS_FREE);
+}
+
 seen_status seen_check_told(uint64_t len, uint64_t expected, seen_error *e)
 {
     if (len == expected) return SEEN_OK;
@@ -184,19 +204,27 @@ seen_status seen_dialect_read(const struct seen_dialect *d,
                               size_t len, struct seen_foreign *f, seen_error *e)
 {
     static const seen_spec nothing;
-    begin(d, f);
     if (!spec) spec = &nothing;
     seen_status status = seen_spec_sane(spec, e);
-    if (status == SEEN_OK) status = d->read(spec, buf, len, f, e);
     if (status != SEEN_OK) return status;
-    if (!room_for_positions(f))
-        return seen_corrupt(e, "fewer bytes than the bits take");
+    begin(d, spec, f);
+    status = d->read(spec, buf, len, f, e);
+    /* Several links, which all went into one place: now they have room. */
+    if (status == SEEN_OK && f->count > 1 && !f->room) {
+        uint32_t n = f->count;
+        f->count = 0;
+        status = seen_foreign_room(f, n);
+        if (status == SEEN_OK) status = d->read(spec, buf, len, f, e);
+    }
+    if (status == SEEN_OK && !room_for_positions(f))
+        status = seen_corrupt(e, "fewer bytes than the bits take");
     f->common.limit = spec->limit;
-    seen_foreign_describe(f);
-    if (spec->limit && f->common.plan.bytes > spec->limit)
-        return seen_fail(e, SEEN_FULL, "limit",
-                         "limit %" PRIu64 ": this filter takes %" PRIu64
-                         " bytes",
-                         spec->limit, f->common.plan.bytes);
-    return SEEN_OK;
+    if (status == SEEN_OK) seen_foreign_describe(f);
+    if (status == SEEN_OK && spec->limit && f->common.plan.bytes > spec->limit)
+        status =
+            seen_fail(e, SEEN_FULL, "limit",
+                      "limit %" PRIu64 ": this filter takes %" PRIu64 " bytes",
+                      spec->limit, f->common.plan.bytes);
+    if (status != SEEN_OK) seen_foreign_end(f);
+    return status;
 }

@@ -7,9 +7,11 @@
  *
  * Reading is the dangerous part, and is done in two steps. `read` looks at bytes
  * that anybody may have made and fills in a struct seen_foreign without taking
- * memory: every length is compared with the bytes that are there. Only then is
- * memory taken, as much as the links say, and the bits are copied, or decoded by
- * `fill`, which can trust what `read` let through.
+ * memory: every length is compared with the bytes that are there. (If there are
+ * several links, seen_link_at() gives one place for all of them, and `read` is
+ * called once more when there is room.) Only then is memory taken, as much as the
+ * links say, and the bits are copied, or decoded by `fill`, which can trust what
+ * `read` let through.
  */
 #ifndef SEEN_DIALECT_H
 #define SEEN_DIALECT_H
@@ -54,11 +56,12 @@ const struct seen_dialect *seen_dialect_find(const char *name);
 /* SEEN_ABSENT. */
 seen_status seen_no_dialect(const char *name, seen_error *e);
 
-/* Everything of a new filter but the memory. */
+/* Everything of a new filter but the memory for its bits. */
 seen_status seen_dialect_plan(const seen_spec *spec, struct seen_foreign *f,
                               seen_error *e);
 
-/* Everything of a filter in bytes but the memory; links[].at into buf. */
+/* Everything of a filter in bytes but the memory for its bits; links[].at into
+ * buf. On SEEN_OK it wants seen_foreign_make() or seen_foreign_end(). */
 seen_status seen_dialect_read(const struct seen_dialect *d,
                               const seen_spec *spec, const uint8_t *buf,
                               size_t len, struct seen_foreign *f,
@@ -86,6 +89,12 @@ seen_status seen_short_head(size_t len, size_t head, seen_error *e);
 /* Behind the header are `len` bytes, which the header says are `expected`; or
  * all are, and the spec says so. SEEN_OK if they agree. */
 seen_status seen_check_length(uint64_t len, uint64_t expected, seen_error *e);
+/* There are n links, at this offset, which are none or too many; and they have so
+ * few bytes that they would take more memory than bytes may take: SEEN_OK if not. */
+seen_status seen_no_links(const char *what, uint64_t n, unsigned offset,
+                          seen_error *e);
+seen_status seen_check_links(const char *what, uint64_t n, uint64_t bytes,
+                             seen_error *e);
 seen_status seen_check_told(uint64_t len, uint64_t expected, seen_error *e);
 
 #endif

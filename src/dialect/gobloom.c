@@ -72,7 +72,7 @@ static seen_status size(const seen_spec *spec, uint64_t *bytes, uint32_t *k,
         *k = spec->hashes;
         *bytes = spec->bits / 8;
     }
-    if (*k > SEEN_MOST_POSITIONS)
+    if (*k > SEEN_POSITIONS_MAX)
         return seen_fail(e, SEEN_INVALID, "hashes",
                          "hashes %u: expected at most 255", *k);
     return SEEN_OK;

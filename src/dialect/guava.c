@@ -103,7 +103,7 @@ static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
                          spec->fpp, spec->items);
     double k = floor(bits / n * log(2) + 0.5);
     if (spec->hashes) k = spec->hashes;
-    if (k > SEEN_MOST_POSITIONS)
+    if (k > SEEN_POSITIONS_MAX)
         return seen_fail(e, SEEN_INVALID, "hashes",
                          "hashes %.0f: expected at most 255", k);
     uint64_t words = ((uint64_t)bits + 63) / 64;

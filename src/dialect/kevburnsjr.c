@@ -103,7 +103,7 @@ static seen_status size(const seen_spec *spec, uint64_t *bits, uint32_t *k,
     *bits = (*bits + 31) / 32 * 32;
     if (spec->bits && (spec->bits + 31) / 32 * 32 != *bits)
         return seen_not_given(spec, "bits", e);
-    if (*k > SEEN_MOST_POSITIONS)
+    if (*k > SEEN_POSITIONS_MAX)
         return seen_fail(e, SEEN_INVALID, "hashes",
                          "hashes %u: expected at most 255", *k);
     return SEEN_OK;
@@ -226,6 +226,7 @@ static seen_status read_list(const seen_spec *spec, const uint8_t *buf,
     if (n == 0)
         return seen_corrupt(
             e, "not a list: expected one to five lines count::base64");
+    if (seen_foreign_room(f, n) != SEEN_OK) return SEEN_NOMEM;
     f->count = n;
     f->counted = true;
     f->common.plan.items = spec->items;

@@ -99,7 +99,7 @@ void seen_native_put(const struct seen_native *h, uint8_t *to)
     seen_put_le32(to + 40, h->plan.hashes);
     seen_put_le32(to + 44, h->plan.width);
     seen_put_le16(to + 48, hash_number(h->hash));
-    seen_put_le16(to + 50, (uint16_t)h->listed_policy);
+    seen_put_le16(to + 50, (uint16_t)h->listed_rule);
     seen_put_le32(to + 52, SEEN_PAGE_SIZE);
     seen_put_le64(to + 56, h->items);
     if (!(h->flags & SEEN_NATIVE_APART)) memcpy(to + 64, h->secret, 16);
@@ -266,10 +266,10 @@ static bool secret_fits(const struct seen_native *h)
     return h->secret_check == (keyed ? seen_secret_check(h->secret) : 0);
 }
 
-/* A list has a policy, and the other way round. */
+/* A list has a rule, and the other way round. */
 static bool list_fits(const struct seen_native *h)
 {
-    return h->listed_policy <= 2 && !h->listed_policy == !h->listed_len;
+    return h->listed_rule <= 2 && !h->listed_rule == !h->listed_len;
 }
 
 /* Who reads the number itself is told nothing about text; nor are filters of
@@ -335,7 +335,7 @@ seen_status seen_native_get(const uint8_t *from, size_t len,
     *h = (struct seen_native){
         .flags = seen_get_le32(from + 12),
         .hash = hash_numbered(seen_get_le16(from + 48)),
-        .listed_policy = seen_get_le16(from + 50),
+        .listed_rule = seen_get_le16(from + 50),
         .items = seen_get_le64(from + 56),
         .secret_check = seen_get_le64(from + 80),
         .state_len = seen_get_le32(from + 104),

@@ -33,7 +33,7 @@ struct seen_native {
     uint8_t secret[16]; /* or seed; zeros if kept apart */
     uint64_t secret_check;
     uint32_t state_len, listed_len;
-    uint32_t listed_policy;
+    uint32_t listed_rule;
     uint32_t key_form;
     uint64_t payload_offset, payload_len;
     uint64_t id, epoch, sequence; /* of a filter file; 0 otherwise */

@@ -96,7 +96,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp,
 {
     double per_key = fabs(log(fpp)) / LN22, k = ceil(LN2 * per_key);
     double bits = (double)capacity * per_key;
-    if (!(bits < (double)SEEN_MAX_BITS) || !(k <= SEEN_MOST_POSITIONS))
+    if (!(bits < (double)SEEN_MAX_BITS) || !(k <= SEEN_POSITIONS_MAX))
         return false;
     uint64_t m = bits < 1 ? 1 : (uint64_t)bits;
     *l = (struct seen_link){
@@ -173,7 +173,7 @@ static seen_status check_link(const struct seen_link *l, uint64_t bits,
                             "a link has %u hashes and %g bits per key: they do "
                             "not belong together",
                             l->place.hashes, l->per_key);
-    if (l->place.hashes > SEEN_MOST_POSITIONS)
+    if (l->place.hashes > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "a link has %u hashes: expected at most 255",
                             l->place.hashes);
     if (m > SEEN_MAX_BITS)
@@ -224,7 +224,7 @@ static seen_status read_age(const uint8_t *buf, size_t len, uint32_t age,
         return seen_corrupt(e, "growth %u at offset 16: expected at most 32768",
                             f->chain.growth);
     if (links == 0 || links > SEEN_LINKS_MAX)
-        return seen_corrupt(e, "%u links at offset 8: expected 1 to 64", links);
+        return seen_no_links("links", links, 8, e);
     if (f->chain.options & ~(NO_ROUNDING | ENTRIES_BITS | HASH_64 | NO_SCALING))
         return seen_corrupt(
             e, "options %u at offset 12: RedisBloom does not write them",
@@ -238,9 +238,11 @@ static seen_status read_age(const uint8_t *buf, size_t len, uint32_t age,
         return seen_short_head(len, a->head + links * a->link, e);
 
     uint64_t at = a->head + links * a->link;
+    if (seen_check_links("links", links, len - at, e) != SEEN_OK)
+        return SEEN_CORRUPT;
     f->count = links;
     for (uint32_t i = 0; i < links; i++) {
-        struct seen_link *l = &f->links[i];
+        struct seen_link *l = seen_link_at(f, i);
         if (read_link(buf + a->head + i * a->link, age, l, e) != SEEN_OK)
             return SEEN_CORRUPT;
         if (l->bytes > len - at)
@@ -285,6 +287,7 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 static bool sniff(const uint8_t *buf, size_t len)
 {
     struct seen_foreign f;
+    seen_foreign_begin(&f, NULL);
     for (uint32_t age = 0; age < AGES; age++)
         if (read_age(buf, len, age, &f, NULL) == SEEN_OK) return true;
     return false;

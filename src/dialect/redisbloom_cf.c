@@ -69,7 +69,7 @@ static seen_status plan(const seen_spec *spec, struct seen_foreign *f,
     f->cuckoo.growth = GROWTH;
     f->cuckoo.removed = 0;
     f->count = 1;
-    f->links[0] = seen_cuckoo_link(f, buckets * SLOTS);
+    f->links[0] = (struct seen_link){.bytes = buckets * SLOTS};
     return SEEN_OK;
 }
 
@@ -93,8 +93,7 @@ static seen_status read_head(const uint8_t *buf, size_t len, size_t head,
     f->cuckoo.growth = seen_get_le16(buf + 36);
     f->counted = true;
     if (n == 0 || n > SEEN_LINKS_MAX)
-        return seen_corrupt(
-            e, "%" PRIu64 " sub-filters at offset 24: expected 1 to 64", n);
+        return seen_no_links("sub-filters", n, 24, e);
     if (f->cuckoo.slots == 0)
         return seen_corrupt(
             e, "0 slots a bucket at offset 32: expected at least 1");
@@ -115,6 +114,8 @@ static seen_status read_head(const uint8_t *buf, size_t len, size_t head,
             " sub-filters",
             n);
     uint64_t at = head, slots = 0;
+    if (seen_check_links("sub-filters", n, len - head, e) != SEEN_OK)
+        return SEEN_CORRUPT;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
         if (buckets > (len - at) / f->cuckoo.slots)
@@ -122,11 +123,13 @@ static seen_status read_head(const uint8_t *buf, size_t len, size_t head,
                                 "cut off: sub-filter %u has %" PRIu64
                                 " buckets of %u, %" PRIu64 " bytes are there",
                                 i + 1, buckets, f->cuckoo.slots, len - at);
-        f->links[i] = seen_cuckoo_link(f, buckets * f->cuckoo.slots);
-        f->links[i].at = (uint8_t *)(uintptr_t)(buf + at);
-        f->links[i].stored = f->links[i].bytes;
-        at += f->links[i].bytes;
-        slots += f->links[i].bytes;
+        uint64_t bytes = buckets * f->cuckoo.slots;
+        *seen_link_at(f, i) =
+            (struct seen_link){.at = (uint8_t *)(uintptr_t)(buf + at),
+                               .bytes = bytes,
+                               .stored = bytes};
+        at += bytes;
+        slots += bytes;
         buckets *= f->cuckoo.growth; /* at most len * 2^16 */
     }
     if (at != len)
@@ -153,8 +156,8 @@ static seen_status read(const seen_spec *spec, const uint8_t *buf, size_t len,
 static bool sniff(const uint8_t *buf, size_t len)
 {
     struct seen_foreign f;
-    return read_head(buf, len, HEAD, &f, NULL) == SEEN_OK ||
-           read_head(buf, len, OLD_HEAD, &f, NULL) == SEEN_OK;
+    seen_foreign_begin(&f, NULL);
+    return read(NULL, buf, len, &f, NULL) == SEEN_OK;
 }
 
 static seen_status write(const struct seen_foreign *f, uint8_t *to, size_t *len)

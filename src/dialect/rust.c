@@ -92,7 +92,7 @@ static bool size(struct seen_link *l, uint64_t capacity, double fpp)
     if (!(bytes >= 1) || !(bytes * 8 <= (double)SEEN_MAX_BITS)) return false;
     uint64_t m = (uint64_t)bytes * 8;
     double k = round((double)m / n * log(2));
-    if (k > SEEN_MOST_POSITIONS) return false;
+    if (k > SEEN_POSITIONS_MAX) return false;
     *l = (struct seen_link){.bytes = m / 8,
                             .place =
                                 seen_place_of(m, k < 1 ? 1 : (uint32_t)k, 0),
@@ -170,7 +170,7 @@ static seen_status read_crate(const uint8_t *buf, uint64_t len,
     uint64_t bytes = seen_get_le64(buf + 1);
     uint32_t k = seen_get_le32(buf + 9);
     if (bytes != len - HEAD) return seen_check_length(len - HEAD, bytes, e);
-    if (k == 0 || k > SEEN_MOST_POSITIONS)
+    if (k == 0 || k > SEEN_POSITIONS_MAX)
         return seen_corrupt(e, "k %u: expected 1 to 255", k);
     if (bytes > SEEN_MAX_BITS / 8)
         return seen_corrupt(e, "%" PRIu64 " bytes: expected at most 2^48 bits",
@@ -243,8 +243,10 @@ static seen_status read_chain_head(const uint8_t *buf, size_t len,
         return seen_corrupt(e, "flag %u at offset 21: expected 0 or 1",
                             f->chain.options);
     if (*n == 0 || *n > SEEN_LINKS_MAX)
-        return seen_corrupt(
-            e, "%" PRIu64 " filters at offset 22: expected 1 to 64", *n);
+        return seen_no_links("filters", *n, 22, e);
+    if (*n > (len - CHAIN_HEAD) / (8 + HEAD + 16))
+        return seen_corrupt(e, "cut off: %" PRIu64 " filters in %zu bytes", *n,
+                            len);
     return SEEN_OK;
 }
 
@@ -252,10 +254,14 @@ static seen_status read_chain_bytes(const uint8_t *buf, size_t len,
                                     struct seen_foreign *f, seen_error *e)
 {
     uint64_t n = 0, at = CHAIN_HEAD;
-    if (read_chain_head(buf, len, f, &n, e) != SEEN_OK) return SEEN_CORRUPT;
+    if (read_chain_head(buf, len, f, &n, e) != SEEN_OK ||
+        seen_check_links("filters", n, len - CHAIN_HEAD - n * (8 + HEAD + 16),
+                         e) != SEEN_OK)
+        return SEEN_CORRUPT;
+    f->common.items = 0;
     f->count = (uint32_t)n;
     for (uint32_t i = 0; i < f->count; i++) {
-        struct seen_link *l = &f->links[i];
+        struct seen_link *l = seen_link_at(f, i);
         if (len - at < 8)
             return seen_corrupt(e, "cut off in filter %u, at offset %" PRIu64,
                                 i + 1, at);
@@ -308,7 +314,8 @@ static seen_status read_chain(const seen_spec *spec, const uint8_t *buf,
 
 static bool sniff_chain(const uint8_t *buf, size_t len)
 {
-    struct seen_foreign f = {0};
+    struct seen_foreign f;
+    seen_foreign_begin(&f, NULL);
     return read_chain_bytes(buf, len, &f, NULL) == SEEN_OK;
 }
 

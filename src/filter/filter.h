@@ -82,7 +82,7 @@ struct seen_key_ops {
                               bool *before, size_t *done);
 };
 
-#define SEEN_MOST_TOUCHED 64
+#define SEEN_TOUCHED_MAX 64
 
 #define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
 
@@ -139,9 +139,9 @@ struct seen_filter_ops {
     seen_status (*remove)(seen_filter *f, seen_hash h);
     uint32_t (*count)(const seen_filter *f, seen_hash h);
 
-    /* The time is `now`; NULL: the kind knows no time, and its spec gives none
+    /* The time is `now_ms`; NULL: the kind knows no time, and its spec gives none
      * of last, window_ms and generations. */
-    seen_status (*advance)(seen_filter *f, uint64_t now);
+    seen_status (*advance)(seen_filter *f, uint64_t now_ms);
 
     /* Start loading what these hashes will touch. */
     void (*prefetch)(const seen_filter *f, const seen_hash *h, size_t n);
@@ -149,7 +149,7 @@ struct seen_filter_ops {
     void (*maybe_many)(const seen_filter *f, const seen_hash *h, size_t n,
                        size_t ahead, bool *answers);
     /* The same at a later time; NULL: as maybe_many. */
-    void (*maybe_many_at)(const seen_filter *f, uint64_t now,
+    void (*maybe_many_at)(const seen_filter *f, uint64_t now_ms,
                           const seen_hash *h, size_t n, bool *answers);
     /* before may be NULL, which means add; *done is always written. */
     seen_status (*visit_many)(seen_filter *f, const seen_hash *h, size_t n,
@@ -157,7 +157,7 @@ struct seen_filter_ops {
 
     /* NULL, unless an add sets bits of part 0 and does nothing else, so that it
      * can be done in a file that others have mapped: the bytes that it touches,
-     * at most SEEN_MOST_TOUCHED, and how many. */
+     * at most SEEN_TOUCHED_MAX, and how many. */
     uint32_t (*touches)(const seen_filter *f, seen_hash h, uint64_t *at);
 
     /* Room for so many keys in all; NULL: the size is fixed. */

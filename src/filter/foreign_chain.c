@@ -64,7 +64,7 @@ static bool test_rest(const struct seen_scheme *s, const struct seen_link *l,
 static bool test_link(const struct seen_scheme *s, const struct seen_link *l,
                       struct seen_digest d)
 {
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     uint32_t have = some_positions(s, l, &d, 0, pos);
     return test_rest(s, l, &d, pos, have);
 }
@@ -82,7 +82,7 @@ static bool test(const struct seen_foreign *f, const struct seen_digest *d)
 static bool set_bits(const struct seen_scheme *s, struct seen_link *l,
                      struct seen_digest d)
 {
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     bool before = true;
     for (uint32_t from = 0, to; from < l->place.hashes; from = to) {
         to = some_positions(s, l, &d, from, pos);
@@ -109,13 +109,20 @@ static bool chain_maybe_key(const seen_filter *g, const void *key, size_t len)
     return test(f, &d);
 }
 
-static void drop_oldest(struct seen_foreign *f)
+/* One link comes, the oldest goes. */
+static seen_status replace_oldest(struct seen_foreign *f, struct seen_link next)
 {
     struct seen_link *oldest = &f->links[0];
+    uint64_t limit = f->common.limit;
+    if (limit && f->common.plan.bytes + next.bytes > limit) return SEEN_FULL;
+    next.at = seen_alloc_zeroed(&f->common.allocator, next.bytes);
+    if (!next.at) return SEEN_NOMEM;
     f->common.items -= seen_min64(oldest->items, f->common.items);
     seen_release(&f->common.allocator, oldest->at, oldest->bytes);
     memmove(f->links, f->links + 1, (f->count - 1) * sizeof *f->links);
-    f->count--;
+    f->links[f->count - 1] = next;
+    seen_foreign_describe(f);
+    return SEEN_OK;
 }
 
 /* Room for one more key. */
@@ -125,16 +132,8 @@ static seen_status make_room(struct seen_foreign *f)
     if (!f->rules->grow) return SEEN_OK;
     seen_status status = f->rules->grow(f, &next);
     if (status != SEEN_OK || next.bytes == 0) return status;
-    bool drop = f->rules->links_max && f->count == f->rules->links_max;
-    if (!drop && f->count == SEEN_LINKS_MAX) return SEEN_FULL;
-    if (f->common.limit && f->common.plan.bytes + next.bytes > f->common.limit)
-        return SEEN_FULL;
-    next.at = seen_alloc_zeroed(&f->common.allocator, next.bytes);
-    if (!next.at) return SEEN_NOMEM;
-    if (drop) drop_oldest(f);
-    f->links[f->count++] = next;
-    seen_foreign_describe(f);
-    return SEEN_OK;
+    bool full = f->rules->links_max && f->count == f->rules->links_max;
+    return full ? replace_oldest(f, next) : seen_foreign_append(f, next);
 }
 
 static seen_status visit(struct seen_foreign *f, const struct seen_digest *d,
@@ -194,7 +193,7 @@ static void maybe_in_ring(const struct seen_foreign *f, const seen_key *keys,
         send_for(f, &keys[i], &ring[i]);
     for (size_t i = 0; i < n; i++) {
         struct waiting *w = &ring[i % RING];
-        uint64_t pos[SEEN_MOST_POSITIONS];
+        uint64_t pos[SEEN_POSITIONS_MAX];
         memcpy(pos, w->pos, sizeof w->pos);
         answers[i] = test_rest(f->scheme, &f->links[0], &w->d, pos, w->have);
         if (i + RING < n) send_for(f, &keys[i + RING], w);

@@ -103,29 +103,15 @@ static bool evict(struct seen_foreign *f, struct seen_link *l,
     return false;
 }
 
-struct seen_link seen_cuckoo_link(const struct seen_foreign *f, uint64_t bytes)
-{
-    return (struct seen_link){
-        .bytes = bytes,
-        .place = seen_place_of(8 * bytes, 2 * f->cuckoo.slots, 0)};
-}
-
 static seen_status grow(struct seen_foreign *f)
 {
     uint64_t bytes;
-    if (f->cuckoo.growth == 0 || f->count == SEEN_LINKS_MAX) return SEEN_FULL;
+    if (f->cuckoo.growth == 0) return SEEN_FULL;
     if (!seen_mul_fits(f->links[f->count - 1].bytes, f->cuckoo.growth,
                        &bytes) ||
         bytes > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
-    if (f->common.limit && f->common.plan.bytes + bytes > f->common.limit)
-        return SEEN_FULL;
-    struct seen_link next = seen_cuckoo_link(f, bytes);
-    next.at = seen_alloc_zeroed(&f->common.allocator, bytes);
-    if (!next.at) return SEEN_NOMEM;
-    f->links[f->count++] = next;
-    seen_foreign_describe(f);
-    return SEEN_OK;
+    return seen_foreign_append(f, (struct seen_link){.bytes = bytes});
 }
 
 static seen_status insert(struct seen_foreign *f, const struct found *k)

@@ -96,7 +96,7 @@ struct window {
     seen_filter common; /* .items: those of all living generations */
     struct seen_runs runs;
     const struct seen_kernel *kernel;
-    uint64_t now;    /* the latest that seen_advance() heard of */
+    uint64_t now_ms; /* the latest that seen_advance() heard of */
     uint64_t live;   /* slots of the living, as a mask */
     uint32_t living; /* how many: in slots newest, newest - 1, ... */
     uint32_t newest; /* slot of the newest generation */
@@ -323,7 +323,7 @@ static bool has_left(const struct window *w, const struct generation *g,
                      uint64_t after)
 {
     const seen_plan *plan = &w->common.plan;
-    return (plan->window_ms && w->now - g->newest > plan->window_ms) ||
+    return (plan->window_ms && w->now_ms - g->newest > plan->window_ms) ||
            (plan->last && after >= plan->last);
 }
 
@@ -347,7 +347,7 @@ static bool is_closed(const struct window *w)
     const seen_plan *plan = &w->common.plan;
     const struct generation *g = &w->at[w->newest];
     return w->living == 0 || (plan->last && g->items >= share_of(plan)) ||
-           (plan->window_ms && w->now - g->first >= step_of(plan));
+           (plan->window_ms && w->now_ms - g->first >= step_of(plan));
 }
 
 /* The runs of all regions, or the lines of one slot. */
@@ -373,7 +373,7 @@ static void open_next(struct window *w)
         clear_slot(w, w->newest);
     else
         w->used = w->newest + 1;
-    w->at[w->newest] = (struct generation){w->now, w->now, 0};
+    w->at[w->newest] = (struct generation){w->now_ms, w->now_ms, 0};
     w->live |= (uint64_t)1 << w->newest;
     w->living++;
 }
@@ -390,11 +390,11 @@ static uint64_t room(const struct window *w)
     return seen_min64(left, plan->last - (w->common.items - oldest));
 }
 
-static seen_status window_advance(seen_filter *f, uint64_t now)
+static seen_status window_advance(seen_filter *f, uint64_t now_ms)
 {
     struct window *w = self(f);
-    if (now > w->now) {
-        w->now = now;
+    if (now_ms > w->now_ms) {
+        w->now_ms = now_ms;
         retire(w);
     }
     return SEEN_OK;
@@ -421,7 +421,7 @@ static seen_status window_visit_many(seen_filter *f, const seen_hash *h,
                                   before ? before + i : NULL);
         struct generation *g = &w->at[w->newest];
         g->items += most - turn.room;
-        g->newest = w->now;
+        g->newest = w->now_ms;
         f->items += most - turn.room;
         retire(w);
     }
@@ -456,11 +456,11 @@ static void window_maybe_many(const seen_filter *f, const seen_hash *h,
 }
 
 /* All but the bits is copied: a few hundred bytes. */
-static void window_maybe_many_at(const seen_filter *f, uint64_t now,
+static void window_maybe_many_at(const seen_filter *f, uint64_t now_ms,
                                  const seen_hash *h, size_t n, bool *answers)
 {
     struct window then = *peek(f);
-    window_advance(&then.common, now);
+    window_advance(&then.common, now_ms);
     window_maybe_many(&then.common, h, n, 0, answers);
 }
 
@@ -484,7 +484,7 @@ static size_t window_save_state(const seen_filter *f, uint8_t *to)
     seen_put_le32(to + 4, w->used);
     seen_put_le64(to + 8, f->plan.last);
     seen_put_le64(to + 16, f->plan.window_ms);
-    seen_put_le64(to + 24, w->now);
+    seen_put_le64(to + 24, w->now_ms);
     seen_put_le32(to + 32, w->newest);
     seen_put_le32(to + 36, w->living);
     uint8_t *each = to + STATE_HEAD;
@@ -530,7 +530,7 @@ static bool is_sound(const struct window *w, const struct generation *g)
 {
     const seen_plan *plan = &w->common.plan;
     return g->items >= 1 && (!plan->last || g->items <= share_of(plan)) &&
-           g->first <= g->newest && g->newest <= w->now &&
+           g->first <= g->newest && g->newest <= w->now_ms &&
            (!plan->window_ms || g->newest - g->first < step_of(plan));
 }
 
@@ -544,7 +544,7 @@ static seen_status window_load_state(seen_filter *f, const uint8_t *from,
     if (len < STATE_HEAD || !complete(f, from)) return SEEN_CORRUPT;
     window_shape(f);
     w->used = seen_get_le32(from + 4);
-    w->now = seen_get_le64(from + 24);
+    w->now_ms = seen_get_le64(from + 24);
     w->newest = seen_get_le32(from + 32);
     uint32_t living = seen_get_le32(from + 36), slots = w->runs.slots;
     if (w->used > slots || w->newest >= slots || living > w->used ||
@@ -637,7 +637,7 @@ static bool window_equal(const seen_filter *f, const seen_filter *g)
     if (p->bits != q->bits || p->hashes != q->hashes ||
         p->generations != q->generations || p->last != q->last ||
         p->window_ms != q->window_ms || p->items != q->items ||
-        a->now != b->now || a->living != b->living)
+        a->now_ms != b->now_ms || a->living != b->living)
         return false;
     for (uint32_t newer = 0; newer < a->living; newer++) {
         uint32_t i = slot_at(a, newer), j = slot_at(b, newer);

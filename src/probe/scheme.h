@@ -31,7 +31,7 @@
 #define SEEN_ORDER_BIG_32     24u
 #define SEEN_ORDER_BIG_64     56u
 
-#define SEEN_MOST_POSITIONS 255 /* k that we go along with */
+#define SEEN_POSITIONS_MAX 255 /* k that we go along with */
 
 /* What a scheme keeps of a key; each uses it as it likes. */
 struct seen_digest {

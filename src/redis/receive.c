@@ -94,9 +94,9 @@ static bool set_wait(struct seen_receiver *r, uint64_t ms)
 /* A reply that has begun has what is left of its time. */
 static bool hurry(struct seen_receiver *r, uint64_t until)
 {
-    uint64_t now = seen_receive_clock();
-    if (now >= until) return too_late(r, NO_END);
-    return set_wait(r, until - now);
+    uint64_t now_ms = seen_receive_clock();
+    if (now_ms >= until) return too_late(r, NO_END);
+    return set_wait(r, until - now_ms);
 }
 
 /* ---- Sending and receiving ---------------------------------------------- */
@@ -125,11 +125,11 @@ static bool send_all(struct seen_receiver *r)
         if (redisBufferWrite(conn, &done) != REDIS_OK)
             return fail_io(r, NOT_SENT);
         if (done) return true;
-        uint64_t now = seen_receive_clock();
+        uint64_t now_ms = seen_receive_clock();
         if (left - sdslen(conn->obuf) >= PIECE) {
             left = sdslen(conn->obuf);
-            until = now + r->timeout_ms;
-        } else if (now >= until) {
+            until = now_ms + r->timeout_ms;
+        } else if (now_ms >= until) {
             return too_late(r, NOT_SENT);
         }
     }

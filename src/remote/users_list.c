@@ -285,7 +285,7 @@ static seen_status get_filters(struct list *m, seen_key user, seen_filter **f,
     return status;
 }
 
-static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status ask(struct seen_users *u, seen_key user, uint64_t now_ms,
                        seen_keys items, bool repeats, bool *seen,
                        seen_error *error)
 {
@@ -293,7 +293,7 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     const size_t n = items.n;
     seen_filter *f = NULL;
     struct seen_pairs p;
-    (void)now;
+    (void)now_ms;
     seen_status status = get_filters(m, user, &f, error);
     if (status != SEEN_OK && status != SEEN_ABSENT) return status;
     memset(seen, 0, n * sizeof *seen);
@@ -316,7 +316,7 @@ static uint8_t *put_places(const struct list *m, seen_key item, uint8_t *to)
 {
     const struct seen_scheme *scheme = seen_dialect_exposure_list.scheme;
     static const uint8_t no_seed[32];
-    uint64_t pos[SEEN_MOST_POSITIONS];
+    uint64_t pos[SEEN_POSITIONS_MAX];
     struct seen_digest d;
     scheme->digest(no_seed, item.data, item.len, &d);
     scheme->positions(&m->place, &d, 0, m->place.hashes, pos);
@@ -430,12 +430,12 @@ static seen_status check_requests(bool takes, seen_users_request *r, size_t n,
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n,
+                          uint64_t now_ms, seen_users_request *r, size_t n,
                           seen_error *error)
 {
     struct list *m = (struct list *)u;
     seen_error lost = {0};
-    (void)now;
+    (void)now_ms;
     seen_status status = check_requests(kind == SEEN_USERS_TAKE, r, n, error);
     if (status != SEEN_OK) {
         seen_users_refuse(r, n, status);
@@ -466,10 +466,10 @@ static seen_status change(struct seen_users *u, enum seen_users_change kind,
     return status;
 }
 
-static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status forget(struct seen_users *u, seen_key user, uint64_t now_ms,
                           seen_keys items, seen_error *error)
 {
-    (void)u, (void)user, (void)now;
+    (void)u, (void)user, (void)now_ms;
     if (items.n == 0) return SEEN_OK;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                      "items cannot be taken out of Bloom filters: a user is "
@@ -501,10 +501,10 @@ static seen_status number_of(struct list *m, const char *command, seen_key user,
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known, seen_error *error)
+                               uint64_t now_ms, bool *known, seen_error *error)
 {
     int64_t keys = 0;
-    (void)now;
+    (void)now_ms;
     /* What is no list says so, and stays. */
     seen_status status =
         number_of((struct list *)u, "LLEN", user, true, &keys, error);
@@ -544,7 +544,7 @@ static seen_status inspect(const struct list *m, const struct redisReply *reply,
     return seen_out(&info->size, &own, sizeof own);
 }
 
-static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now_ms,
                            seen_exposure_info *info, seen_error *error)
 {
     struct list *m = (struct list *)u;
@@ -560,19 +560,19 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
     seen_commands_done(o, 1);
     uint64_t ttl = m->ttl * 1000;
     if (status == SEEN_OK && left >= 0 && (uint64_t)left <= ttl &&
-        now > ttl - (uint64_t)left) {
-        info->newest = now - (ttl - (uint64_t)left);
+        now_ms > ttl - (uint64_t)left) {
+        info->newest = now_ms - (ttl - (uint64_t)left);
         info->generation[0].newest = info->newest;
     }
     return status;
 }
 
 static void read_entry(const struct seen_server *m,
-                       const struct redisReply *reply, uint64_t now,
+                       const struct redisReply *reply, uint64_t now_ms,
                        seen_users_entry *e)
 {
     seen_exposure_info info = {.size = sizeof info};
-    (void)now;
+    (void)now_ms;
     e->status = inspect((const struct list *)m, reply, &info);
     seen_users_entry_fill(e, &info);
 }

@@ -5,7 +5,7 @@
  *
  * A user is a key, P and his name (P is "seen:" unless told), and every call is
  * a SEEN.* command or two, many of them in one pipeline. The server keeps the
- * secret, removes old users by itself, and its clock counts: `now` is not sent,
+ * secret, removes old users by itself, and its clock counts: `now_ms` is not sent,
  * so that clients need not agree about the time. A policy is sent if there is one;
  * the server keeps it with the user for those who send none.
  *
@@ -174,14 +174,14 @@ static seen_status read_checks(const struct redisReply *reply, size_t n,
                              error);
 }
 
-static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status ask(struct seen_users *u, seen_key user, uint64_t now_ms,
                        seen_keys items, bool repeats, bool *seen,
                        seen_error *error)
 {
     struct module *m = (struct module *)u;
     struct seen_pairs p;
     const size_t n = items.n;
-    (void)now;
+    (void)now_ms;
     if (n == 0) return SEEN_OK;
     struct seen_server_command *o = calloc(1, sizeof *o);
     if (!o) return SEEN_NOMEM;
@@ -267,13 +267,13 @@ static seen_status read_request(const struct seen_server_command *o,
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n,
+                          uint64_t now_ms, seen_users_request *r, size_t n,
                           seen_error *error)
 {
     struct module *m = (struct module *)u;
     size_t count = 0, at = 0;
     seen_error lost = {0};
-    (void)now;
+    (void)now_ms;
     for (size_t i = 0; i < n; i++)
         count += commands_of(kind, &r[i]);
     struct seen_server_command *o = calloc(count + 1, sizeof *o);
@@ -326,12 +326,12 @@ static seen_status forget_some(struct module *m, seen_key user,
     return status;
 }
 
-static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status forget(struct seen_users *u, seen_key user, uint64_t now_ms,
                           seen_keys items, seen_error *error)
 {
     struct seen_pairs p;
     bool changed;
-    (void)now;
+    (void)now_ms;
     if (items.n == 0) return SEEN_OK;
     if (!seen_pairs_make(&p, items)) return SEEN_NOMEM;
     seen_status status =
@@ -341,9 +341,9 @@ static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known, seen_error *error)
+                               uint64_t now_ms, bool *known, seen_error *error)
 {
-    (void)now;
+    (void)now_ms;
     return forget_some((struct module *)u, user, NULL, 0, known, error);
 }
 
@@ -372,7 +372,7 @@ static seen_status open_envelope(const struct redisReply *reply,
 }
 
 /* What a record holds can be told without its secret. */
-static seen_status info_in(const struct redisReply *reply, uint64_t now,
+static seen_status info_in(const struct redisReply *reply, uint64_t now_ms,
                            seen_record *record, seen_exposure_info *info)
 {
     static const uint8_t none[16];
@@ -383,7 +383,7 @@ static seen_status info_in(const struct redisReply *reply, uint64_t now,
         status = seen_exposure_new(&x, &policy, none, NULL, NULL);
     if (status != SEEN_OK) return status;
     seen_exposure_any_secret(x);
-    status = seen_exposure_info_of(x, *record, now, info);
+    status = seen_exposure_info_of(x, *record, now_ms, info);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
     seen_exposure_free(x);
     return status;
@@ -414,14 +414,14 @@ static seen_status export(struct module *m, seen_key user,
     return status;
 }
 
-static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now_ms,
                            seen_exposure_info *info, seen_error *error)
 {
     struct seen_server_command *o;
     seen_record record;
     seen_status status = export((struct module *)u, user, &o, error);
     if (status != SEEN_OK) return status;
-    status = info_in(o->k.reply, now, &record, info);
+    status = info_in(o->k.reply, now_ms, &record, info);
     seen_commands_done(o, 1);
     return status;
 }
@@ -447,12 +447,12 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
 /* ---- All users ---------------------------------------------------------- */
 
 static void read_export(const struct seen_server *m,
-                        const struct redisReply *reply, uint64_t now,
+                        const struct redisReply *reply, uint64_t now_ms,
                         seen_users_entry *e)
 {
     (void)m;
     seen_exposure_info info = {.size = sizeof info};
-    e->status = info_in(reply, now, &e->record, &info);
+    e->status = info_in(reply, now_ms, &e->record, &info);
     seen_users_entry_fill(e, &info);
 }
 

@@ -127,7 +127,7 @@ void seen_pairs_free(struct seen_pairs *p)
  */
 struct walk {
     struct seen_server *m;
-    uint64_t now;
+    uint64_t now_ms;
     bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
     bool stopped;
@@ -172,7 +172,7 @@ static seen_status walk_keys(struct walk *k, const struct redisReply *keys,
         if (status != SEEN_OK) break;
         if (e.user.len == 0) continue;
         if (k->m->reader->gone && k->m->reader->gone(o[i].k.reply)) continue;
-        k->m->reader->read(m, o[i].k.reply, k->now, &e);
+        k->m->reader->read(m, o[i].k.reply, k->now_ms, &e);
         k->stopped = !k->each(k->ctx, &e);
     }
     if (o) seen_commands_done(o, n);
@@ -243,14 +243,14 @@ static seen_status walk_all(struct walk *k, seen_redis *client)
     return status;
 }
 
-seen_status seen_server_each(struct seen_users *u, uint64_t now,
+seen_status seen_server_each(struct seen_users *u, uint64_t now_ms,
                              bool (*each)(void *ctx,
                                           const seen_users_entry *entry),
                              void *ctx, seen_error *error)
 {
     struct seen_server *m = (struct seen_server *)u;
     struct walk k = {
-        .m = m, .now = now, .each = each, .ctx = ctx, .error = error};
+        .m = m, .now_ms = now_ms, .each = each, .ctx = ctx, .error = error};
     struct seen_connection *connection;
     quote(m->prefix, k.pattern);
     seen_status status = seen_pool_take(&m->pool, &connection, error);
@@ -268,10 +268,10 @@ seen_status seen_server_sync(struct seen_users *u, seen_error *error)
     return SEEN_OK; /* when a change is on disk is the server's business */
 }
 
-seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
+seen_status seen_server_sweep(struct seen_users *u, uint64_t now_ms,
                               uint64_t *removed, seen_error *error)
 {
-    (void)u, (void)now, (void)removed;
+    (void)u, (void)now_ms, (void)removed;
     return seen_fail(error, SEEN_UNSUPPORTED, NULL,
                      "old users expire on the server: there is nothing to do");
 }

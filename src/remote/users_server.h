@@ -83,7 +83,7 @@ struct seen_server_reader {
     /* Fills in the rest of an entry, its status first. SEEN_ABSENT where there
      * is nothing any more. */
     void (*read)(const struct seen_server *m, const struct redisReply *reply,
-                 uint64_t now, seen_users_entry *e);
+                 uint64_t now_ms, seen_users_entry *e);
 };
 
 /* ---- What is the same of all of them ------------------------------------- */
@@ -95,12 +95,12 @@ struct seen_server_reader {
     .backup = seen_server_backup, .stats = seen_server_stats
 
 seen_status seen_server_close(struct seen_users *u, seen_error *error);
-seen_status seen_server_each(struct seen_users *u, uint64_t now,
+seen_status seen_server_each(struct seen_users *u, uint64_t now_ms,
                              bool (*each)(void *ctx,
                                           const seen_users_entry *entry),
                              void *ctx, seen_error *error);
 seen_status seen_server_sync(struct seen_users *u, seen_error *error);
-seen_status seen_server_sweep(struct seen_users *u, uint64_t now,
+seen_status seen_server_sweep(struct seen_users *u, uint64_t now_ms,
                               uint64_t *removed, seen_error *error);
 seen_status seen_server_backup(struct seen_users *u, const char *dir,
                                seen_error *error);

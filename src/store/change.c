@@ -75,7 +75,7 @@ static void get_hashes(const seen_filter *f, const uint8_t *from, size_t n,
 static seen_status touch_pages(seen_file *file, const seen_hash *h, size_t n,
                                bool replaying, seen_error *error)
 {
-    uint64_t at[SEEN_MOST_TOUCHED];
+    uint64_t at[SEEN_TOUCHED_MAX];
     if (!file->states || file->filter->ops->touches == NULL) return SEEN_OK;
     for (size_t i = 0; i < n; i++) {
         uint32_t touched = file->filter->ops->touches(file->filter, h[i], at);

@@ -169,9 +169,9 @@ static uint64_t steady_ms(void)
 bool seen_io_wait(uint64_t *began, uint64_t wait_ms)
 {
     if (wait_ms == 0) return false;
-    uint64_t now = steady_ms() + 1; /* 0 is nobody's time */
-    if (!*began) *began = now;
-    if (now - *began >= wait_ms) return false;
+    uint64_t now_ms = steady_ms() + 1; /* 0 is nobody's time */
+    if (!*began) *began = now_ms;
+    if (now_ms - *began >= wait_ms) return false;
     nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000L}, NULL);
     return true;
 }

@@ -31,32 +31,34 @@ struct seen_backend_ops {
     seen_status (*open)(void **backend, const char *dir, bool write,
                         seen_error *error);
     void (*close)(void *backend);
-    /* In a child that was forked: from now on view_free() and close() free memory
-     * and leave the file alone. Nothing else is called any more. */
+    /* In a child that was forked: from now on snapshot_free() and close() free
+     * memory and leave the file alone. Nothing else is called any more. */
     void (*disown)(void *backend);
 
     /* SEEN_ABSENT: new, no transaction has been committed. */
     seen_status (*meta)(void *backend, struct seen_meta *out,
                         seen_error *error);
 
-    /* A view is one thread's eye: awake, it sees the state of the last
+    /* A snapshot is one thread's: awake, it sees the state of the last
      * transaction that was committed before it woke. It begins asleep. */
-    seen_status (*view_new)(void *backend, void **view);
-    void (*view_free)(void *view);
-    seen_status (*wake)(void *view, seen_error *error);
-    void (*sleep)(void *view);
+    seen_status (*snapshot_new)(void *backend, void **snapshot);
+    void (*snapshot_free)(void *snapshot);
+    seen_status (*wake)(void *snapshot, seen_error *error);
+    void (*sleep)(void *snapshot);
     /* The number of the transaction that it sees, awake. */
-    uint64_t (*sees)(void *view);
-    /* The only view of its backend, awake, needs no lock any more until it sleeps. */
-    void (*hold)(void *view);
-    /* As meta(), in the state that it sees. */
-    seen_status (*told)(void *view, struct seen_meta *out, seen_error *error);
-    /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the view
+    uint64_t (*sees)(void *snapshot);
+    /* The only snapshot of its backend, awake, needs no lock any more until it
      * sleeps. */
-    seen_status (*get)(void *view, seen_key user, seen_record *record);
+    void (*hold)(void *snapshot);
+    /* As meta(), in the state that it sees. */
+    seen_status (*told)(void *snapshot, struct seen_meta *out,
+                        seen_error *error);
+    /* SEEN_ABSENT: no record; SEEN_CORRUPT: it is damaged. Lent until the snapshot
+     * sleeps. */
+    seen_status (*get)(void *snapshot, seen_key user, seen_record *record);
     /* In order, those after a user (NULL: all), until `each` gives false. A
      * damaged record is NULL. */
-    seen_status (*each)(void *view, const seen_key *after,
+    seen_status (*each)(void *snapshot, const seen_key *after,
                         bool (*each)(void *ctx, seen_key user,
                                      seen_record record),
                         void *ctx);

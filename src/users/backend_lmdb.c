@@ -28,7 +28,7 @@
 
 #define CRC 4 /* bytes behind a record */
 
-struct view {
+struct snapshot {
     struct seen_lmdb *backend;
     MDB_txn *txn;
     bool awake, held;
@@ -117,71 +117,71 @@ static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
     return status;
 }
 
-/* ---- Views -------------------------------------------------------------- */
+/* ---- Snapshots ---------------------------------------------------------- */
 
-static seen_status view_new(void *backend, void **out)
+static seen_status snapshot_new(void *backend, void **out)
 {
-    struct view *v = seen_alloc_zeroed(&seen_system_memory, sizeof *v);
-    if (!v) return SEEN_NOMEM;
-    v->backend = backend;
-    *out = v;
+    struct snapshot *s = seen_alloc_zeroed(&seen_system_memory, sizeof *s);
+    if (!s) return SEEN_NOMEM;
+    s->backend = backend;
+    *out = s;
     return SEEN_OK;
 }
 
-static void view_sleep(void *view)
+static void snapshot_sleep(void *snapshot)
 {
-    struct view *v = view;
-    if (!v->awake) return;
-    mdb_txn_reset(v->txn);
-    v->awake = false;
-    if (v->held)
-        v->backend->held--;
+    struct snapshot *s = snapshot;
+    if (!s->awake) return;
+    mdb_txn_reset(s->txn);
+    s->awake = false;
+    if (s->held)
+        s->backend->held--;
     else
-        unlock_map(v->backend);
-    seen_lmdb_leave(v->backend);
-    v->held = false;
+        unlock_map(s->backend);
+    seen_lmdb_leave(s->backend);
+    s->held = false;
 }
 
 /* A reader with a tail looks into its tables while it is awake, and others wake
  * while they do: with the lock that would be two orders. */
-static void view_hold(void *view)
+static void snapshot_hold(void *snapshot)
 {
-    struct view *v = view;
-    v->backend->held++;
-    unlock_map(v->backend);
-    v->held = true;
+    struct snapshot *s = snapshot;
+    s->backend->held++;
+    unlock_map(s->backend);
+    s->held = true;
 }
 
-static void view_free(void *view)
+static void snapshot_free(void *snapshot)
 {
-    struct view *v = view;
-    if (!v) return;
-    if (!v->backend->disowned) {
-        view_sleep(v);
-        if (v->txn) mdb_txn_abort(v->txn);
+    struct snapshot *s = snapshot;
+    if (!s) return;
+    if (!s->backend->disowned) {
+        snapshot_sleep(s);
+        if (s->txn) mdb_txn_abort(s->txn);
     }
-    seen_release(&seen_system_memory, v, sizeof *v);
+    seen_release(&seen_system_memory, s, sizeof *s);
 }
 
-static seen_status view_wake(void *view, seen_error *error)
+static seen_status snapshot_wake(void *snapshot, seen_error *error)
 {
-    struct view *v = view;
-    if (v->awake) return SEEN_OK;
-    int rc = begin_read(v->backend, &v->txn);
-    v->awake = rc == 0;
+    struct snapshot *s = snapshot;
+    if (s->awake) return SEEN_OK;
+    int rc = begin_read(s->backend, &s->txn);
+    s->awake = rc == 0;
     return seen_lmdb_report(rc, error);
 }
 
-static seen_status view_told(void *view, struct seen_meta *out,
-                             seen_error *error)
+static seen_status snapshot_told(void *snapshot, struct seen_meta *out,
+                                 seen_error *error)
 {
-    const struct view *v = view;
-    return get_meta(v->backend, v->txn, out, error);
+    const struct snapshot *s = snapshot;
+    return get_meta(s->backend, s->txn, out, error);
 }
 
-static uint64_t view_sees(void *view)
+static uint64_t snapshot_sees(void *snapshot)
 {
-    return mdb_txn_id(((struct view *)view)->txn);
+    return mdb_txn_id(((struct snapshot *)snapshot)->txn);
 }
 
 static uint32_t crc_of(seen_key user, const void *record, size_t len)
@@ -199,24 +199,26 @@ static seen_record checked(seen_key user, const MDB_val *v)
     return (seen_record){good ? v->mv_data : NULL, len};
 }
 
-static seen_status view_get(void *view, seen_key user, seen_record *record)
+static seen_status snapshot_get(void *snapshot, seen_key user,
+                                seen_record *record)
 {
-    struct view *v = view;
+    struct snapshot *s = snapshot;
     MDB_val key = {user.len, (void *)(uintptr_t)user.data}, value;
-    int rc = mdb_get(v->txn, v->backend->users, &key, &value);
+    int rc = mdb_get(s->txn, s->backend->users, &key, &value);
     if (rc) return seen_lmdb_status(rc);
     *record = checked(user, &value);
     return record->data ? SEEN_OK : SEEN_CORRUPT;
 }
 
-static seen_status
-view_each(void *view, const seen_key *after,
-          bool (*each)(void *ctx, seen_key user, seen_record record), void *ctx)
+static seen_status snapshot_each(void *snapshot, const seen_key *after,
+                                 bool (*each)(void *ctx, seen_key user,
+                                              seen_record record),
+                                 void *ctx)
 {
-    struct view *v = view;
+    struct snapshot *s = snapshot;
     MDB_cursor *cursor;
     MDB_val key = {0}, value;
-    int rc = mdb_cursor_open(v->txn, v->backend->users, &cursor);
+    int rc = mdb_cursor_open(s->txn, s->backend->users, &cursor);
     if (rc) return seen_lmdb_status(rc);
     if (after) {
         key = (MDB_val){after->len, (void *)(uintptr_t)after->data};
@@ -351,15 +353,15 @@ const struct seen_backend_ops seen_backend_lmdb = {
     .close = seen_lmdb_close,
     .disown = seen_lmdb_disown,
     .meta = meta,
-    .view_new = view_new,
-    .view_free = view_free,
-    .wake = view_wake,
-    .sleep = view_sleep,
-    .sees = view_sees,
-    .hold = view_hold,
-    .told = view_told,
-    .get = view_get,
-    .each = view_each,
+    .snapshot_new = snapshot_new,
+    .snapshot_free = snapshot_free,
+    .wake = snapshot_wake,
+    .sleep = snapshot_sleep,
+    .sees = snapshot_sees,
+    .hold = snapshot_hold,
+    .told = snapshot_told,
+    .get = snapshot_get,
+    .each = snapshot_each,
     .begin = begin,
     .number = number,
     .put = put,

@@ -158,8 +158,8 @@ static seen_status write_users(struct seen_local *l, struct seen_worker *w,
 struct sweep {
     struct seen_local *l;
     struct seen_worker *w;
-    uint64_t now, left, removed;
-    bool by_clock; /* now: what the machine's clock says */
+    uint64_t now_ms, left, removed;
+    bool by_clock; /* now_ms: what the machine's clock says */
     bool to_end;
     seen_status status;
 };
@@ -176,7 +176,7 @@ static bool sweep_one(void *ctx, seen_key user, seen_record record)
     s->left--;
     if (record.data &&
         !seen_table_find(&seen_shard_of(l, hash)->frozen, hash, user) &&
-        seen_exposure_info_of(s->w->x, record, s->now, &info) == SEEN_OK &&
+        seen_exposure_info_of(s->w->x, record, s->now_ms, &info) == SEEN_OK &&
         info.generations == 0) {
         s->status =
             l->ops->put(l->backend, user, (seen_record){0}, s->w->error);
@@ -192,11 +192,11 @@ static seen_status sweep_backend(struct sweep *s)
     struct seen_local *l = s->l;
     const seen_key after = {l->swept, l->swept_len};
     s->to_end = true;
-    seen_status status = l->ops->wake(s->w->view, s->w->error);
+    seen_status status = l->ops->wake(s->w->snapshot, s->w->error);
     if (status != SEEN_OK) return status;
-    status =
-        l->ops->each(s->w->view, l->swept_len ? &after : NULL, sweep_one, s);
-    l->ops->sleep(s->w->view);
+    status = l->ops->each(s->w->snapshot, l->swept_len ? &after : NULL,
+                          sweep_one, s);
+    l->ops->sleep(s->w->snapshot);
     if (s->to_end) l->swept_len = 0;
     return status == SEEN_OK ? s->status : status;
 }
@@ -278,8 +278,8 @@ static void set_stretch(const struct seen_local *l, const struct frozen *f,
 {
     uint64_t believed = seen_clock_believed(&l->meta.clock);
     if (f->lowest == UINT64_MAX || believed <= SEEN_LEAP_MS) return;
-    sweep->now = believed - SEEN_LEAP_MS;
-    if (f->lowest >= sweep->now) sweep->left = 2 * f->n + STRETCH;
+    sweep->now_ms = believed - SEEN_LEAP_MS;
+    if (f->lowest >= sweep->now_ms) sweep->left = 2 * f->n + STRETCH;
 }
 
 static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep,
@@ -293,7 +293,7 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep,
     freeze(l, &f);
     uint64_t stall = microseconds() - began;
     seen_checkpoint_clock(l);
-    if (sweep->by_clock) sweep->now = seen_clock_believed(&l->meta.clock);
+    if (sweep->by_clock) sweep->now_ms = seen_clock_believed(&l->meta.clock);
     if (!sweep->left) set_stretch(l, &f, sweep);
     status = seen_journal_commit(l->journal, f.sequence);
     if (status != SEEN_OK)
@@ -343,7 +343,7 @@ seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error)
 /* ---- Sweep -------------------------------------------------------------- */
 
 static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
-                                uint64_t now, uint64_t *removed)
+                                uint64_t now_ms, uint64_t *removed)
 {
     seen_status status = SEEN_OK;
     for (size_t i = 0; i < SEEN_SHARDS && status == SEEN_OK; i++) {
@@ -356,7 +356,8 @@ static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
             if (u) status = seen_local_settle(l, w, shard, u, false);
             if (u && status == SEEN_OK)
                 status = seen_exposure_info_of(
-                    w->x, (seen_record){u->record, u->record_len}, now, &info);
+                    w->x, (seen_record){u->record, u->record_len}, now_ms,
+                    &info);
             if (seen_local_damaged(status)) status = SEEN_OK;
             if (info.generations) {
                 at++;
@@ -370,13 +371,14 @@ static seen_status sweep_tables(struct seen_local *l, struct seen_worker *w,
     return status;
 }
 
-seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
+seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now_ms,
                                   uint64_t *removed, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
     if (l->backend) { /* what is in the tables first, then all of the backend */
-        struct sweep sweep = {.now = now, .by_clock = !now, .left = UINT64_MAX};
+        struct sweep sweep = {
+            .now_ms = now_ms, .by_clock = !now_ms, .left = UINT64_MAX};
         status = checkpoint(l, &(struct sweep){0}, error);
         if (status != SEEN_OK) return status;
         status = checkpoint(l, &sweep, error);
@@ -385,7 +387,7 @@ seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
     }
     struct seen_worker *w = seen_worker_take(l, &status, error);
     if (!w) return status;
-    status = sweep_tables(l, w, now ? now : seen_os->clock(), removed);
+    status = sweep_tables(l, w, now_ms ? now_ms : seen_os->clock(), removed);
     seen_worker_return(l, w);
     return status;
 }

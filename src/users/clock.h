@@ -38,23 +38,24 @@ struct seen_clock {
     uint64_t since; /* what it said when it leapt last */
 };
 
-/* It says `now`; `passed` milliseconds have passed since it was last looked at,
+/* It says `now_ms`; `passed` milliseconds have passed since it was last looked at,
  * for all that is known (0 in another process). True: it has leapt. */
-static inline int seen_clock_look(struct seen_clock *c, uint64_t now,
+static inline int seen_clock_look(struct seen_clock *c, uint64_t now_ms,
                                   uint64_t passed)
 {
     uint64_t expected = c->last + passed, back = 0;
-    int leapt = c->last && now > expected && now - expected > SEEN_LEAP_MS;
-    if (!leapt && now >= c->since && now - c->since >= SEEN_LEAP_MS)
+    int leapt =
+        c->last && now_ms > expected && now_ms - expected > SEEN_LEAP_MS;
+    if (!leapt && now_ms >= c->since && now_ms - c->since >= SEEN_LEAP_MS)
         c->ahead = 0; /* it has stayed */
-    if (c->last && now < expected) back = expected - now;
+    if (c->last && now_ms < expected) back = expected - now_ms;
     c->ahead = c->ahead > back ? c->ahead - back : 0;
     if (leapt) {
-        c->ahead += now - expected;
-        c->since = now;
+        c->ahead += now_ms - expected;
+        c->since = now_ms;
     }
-    if (c->since > now) c->since = now;
-    c->last = now;
+    if (c->since > now_ms) c->since = now_ms;
+    c->last = now_ms;
     return leapt;
 }
 

@@ -26,7 +26,7 @@ static size_t change_size(size_t name_len, size_t n)
 }
 
 bool seen_frame_put(struct seen_worker *w, enum seen_change_kind kind,
-                    struct seen_user *u, uint64_t now, const uint64_t *h,
+                    struct seen_user *u, uint64_t now_ms, const uint64_t *h,
                     size_t n)
 {
     size_t size = change_size(u->name_len, n);
@@ -38,7 +38,7 @@ bool seen_frame_put(struct seen_worker *w, enum seen_change_kind kind,
     p[1] = 0;
     seen_put_le16(p + 2, u->name_len);
     seen_put_le32(p + 4, (uint32_t)n);
-    seen_put_le64(p + 8, now);
+    seen_put_le64(p + 8, now_ms);
     memcpy(p + CHANGE, u->name, u->name_len);
     for (size_t i = 0; i < n; i++)
         seen_put_le64(p + CHANGE + u->name_len + 8 * i, h[i]);

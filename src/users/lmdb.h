@@ -1,7 +1,7 @@
 /*
  * lmdb.h - what the two halves of the backend in LMDB share.
  *
- *     backend_lmdb.c   transactions: views, writes, copies
+ *     backend_lmdb.c   transactions: snapshots, writes, copies
  *     lmdb_open.c      files, locks and the environment; errors
  */
 #ifndef SEEN_USERS_LMDB_H
@@ -26,7 +26,7 @@ struct seen_lmdb {
     size_t map;
     bool limited; /* the map may have to grow: */
     pthread_rwlock_t growing;
-    atomic_uint held; /* views that are awake without the lock */
+    atomic_uint held; /* snapshots that are awake without the lock */
 
     bool lockless;                     /* no lock.mdb: */
     pthread_mutex_t gate;              /* for the rest */

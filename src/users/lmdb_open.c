@@ -37,7 +37,7 @@
 
 #define MAP_WANTED ((size_t)1 << 40)
 #define MAP_LEAST  ((size_t)1 << 26)
-#define READERS    1024 /* views of all processes together */
+#define READERS    1024 /* snapshots of all processes together */
 #define LOCK_BYTES                                                             \
     (READERS * 64 + 4096) /* a reader is a line for LMDB, and the
                                             head is less than that */

@@ -34,7 +34,7 @@
 
 static void leave(struct seen_local *l, struct seen_worker *w)
 {
-    if (l->one_view) l->ops->sleep(w->view);
+    if (l->one_snapshot) l->ops->sleep(w->snapshot);
     seen_worker_return(l, w);
     seen_sight_looked(l);
 }
@@ -49,10 +49,10 @@ static struct seen_worker *look_once(struct seen_local *l, uint64_t *choice,
     struct seen_worker *w = NULL;
     if (!atomic_load(&l->blind)) w = seen_worker_take(l, status, error);
     if (!w) seen_sight_looked(l);
-    if (!w || !l->one_view) return w;
+    if (!w || !l->one_snapshot) return w;
     *status = seen_worker_wake(l, w);
-    if (*status == SEEN_OK) l->ops->hold(w->view);
-    if (*status == SEEN_OK && l->ops->sees(w->view) == l->tail_at) return w;
+    if (*status == SEEN_OK) l->ops->hold(w->snapshot);
+    if (*status == SEEN_OK && l->ops->sees(w->snapshot) == l->tail_at) return w;
     leave(l, w);
     return NULL;
 }
@@ -73,7 +73,7 @@ static struct seen_worker *come_to_look(struct seen_local *l,
     return NULL;
 }
 
-static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status ask(struct seen_users *u, seen_key user, uint64_t now_ms,
                        seen_keys items, bool repeats, bool *seen,
                        seen_error *error)
 {
@@ -87,13 +87,13 @@ static seen_status ask(struct seen_users *u, seen_key user, uint64_t now,
     if (status == SEEN_OK) status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK)
         status =
-            seen_exposure_seen(w->x, record, now, h, items.n, repeats, seen);
+            seen_exposure_seen(w->x, record, now_ms, h, items.n, repeats, seen);
     seen_worker_sleep(l, w);
     leave(l, w);
     return status;
 }
 
-static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now_ms,
                            seen_exposure_info *info, seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
@@ -103,7 +103,7 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now,
     seen_record record;
     status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK)
-        status = seen_exposure_info_of(w->x, record, now, info);
+        status = seen_exposure_info_of(w->x, record, now_ms, info);
     seen_worker_sleep(l, w);
     leave(l, w);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
@@ -159,7 +159,7 @@ struct call {
     struct seen_local *l;
     struct seen_worker *w;
     enum what what;
-    uint64_t now;
+    uint64_t now_ms;
     uint64_t sequence; /* of the last frame, 0: none */
     bool known;        /* FORGET_USER: there was something */
 };
@@ -184,7 +184,7 @@ static seen_status choose(struct call *e, struct seen_shard *shard,
         return damaged ? SEEN_OK : status;
     }
     if (status == SEEN_OK)
-        status = seen_exposure_seen(e->w->x, seen_user_record(u), e->now, h,
+        status = seen_exposure_seen(e->w->x, seen_user_record(u), e->now_ms, h,
                                     r->items.n, true, seen);
     if (status == SEEN_OK && e->what == TAKE)
         *n = j->taken = seen_first_fresh(h, r->items.n, seen, r->count);
@@ -209,7 +209,7 @@ static seen_status put_changes(struct call *e, struct seen_shard *shard,
         if (e->w->frame_len > FRAME_MAX)
             status = seen_frame_write(e->l, e->w, shard, &e->sequence);
         if (status == SEEN_OK &&
-            !seen_frame_put(e->w, kinds[e->what], u, e->now, h, piece))
+            !seen_frame_put(e->w, kinds[e->what], u, e->now_ms, h, piece))
             status = SEEN_NOMEM;
         h += piece;
         n -= piece;
@@ -375,28 +375,29 @@ static seen_status run(struct call *e, seen_users_request *r, size_t n,
 }
 
 static seen_status change(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n,
+                          uint64_t now_ms, seen_users_request *r, size_t n,
                           seen_error *error)
 {
     struct call e = {.l = (struct seen_local *)u,
                      .what = kind == SEEN_USERS_MARK ? MARK : TAKE,
-                     .now = now};
+                     .now_ms = now_ms};
     return run(&e, r, n, error);
 }
 
-static seen_status forget(struct seen_users *u, seen_key user, uint64_t now,
+static seen_status forget(struct seen_users *u, seen_key user, uint64_t now_ms,
                           seen_keys items, seen_error *error)
 {
-    struct call e = {.l = (struct seen_local *)u, .what = FORGET, .now = now};
+    struct call e = {
+        .l = (struct seen_local *)u, .what = FORGET, .now_ms = now_ms};
     seen_users_request r = {.user = user, .items = items};
     return run(&e, &r, 1, error);
 }
 
 static seen_status forget_user(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known, seen_error *error)
+                               uint64_t now_ms, bool *known, seen_error *error)
 {
     struct call e = {
-        .l = (struct seen_local *)u, .what = FORGET_USER, .now = now};
+        .l = (struct seen_local *)u, .what = FORGET_USER, .now_ms = now_ms};
     seen_users_request r = {.user = user};
     seen_status status = run(&e, &r, 1, error);
     *known = e.known;
@@ -408,7 +409,7 @@ static seen_status forget_user(struct seen_users *u, seen_key user,
 struct walk {
     struct seen_local *l;
     struct seen_worker *w;
-    uint64_t now;
+    uint64_t now_ms;
     bool (*each)(void *ctx, const seen_users_entry *entry);
     void *ctx;
     bool stopped;
@@ -420,7 +421,7 @@ static void show(struct walk *k, seen_key user, seen_record record)
     seen_exposure_info info = {.size = sizeof info};
     seen_users_entry e = {.user = user, .record = record};
     e.status = record.data
-                   ? seen_exposure_info_of(k->w->x, record, k->now, &info)
+                   ? seen_exposure_info_of(k->w->x, record, k->now_ms, &info)
                    : SEEN_CORRUPT;
     seen_users_entry_fill(&e, &info);
     k->stopped = !k->each(k->ctx, &e);
@@ -456,29 +457,31 @@ static bool walk_one(void *ctx, seen_key user, seen_record record)
 {
     struct walk *k = ctx;
     uint64_t hash = seen_user_hash(k->l, user);
-    if (!k->l->one_view ||
+    if (!k->l->one_snapshot ||
         !seen_table_find(&seen_shard_of(k->l, hash)->active, hash, user))
         show(k, user, record);
     return !k->stopped;
 }
 
 /* A writer makes a checkpoint, and everything is in the backend. */
-static seen_status each(struct seen_users *u, uint64_t now,
+static seen_status each(struct seen_users *u, uint64_t now_ms,
                         bool (*each_one)(void *ctx,
                                          const seen_users_entry *entry),
                         void *ctx, seen_error *error)
 {
-    struct walk k = {
-        .l = (struct seen_local *)u, .now = now, .each = each_one, .ctx = ctx};
+    struct walk k = {.l = (struct seen_local *)u,
+                     .now_ms = now_ms,
+                     .each = each_one,
+                     .ctx = ctx};
     seen_status status = SEEN_OK;
     if (u->writable && k.l->backend) status = seen_checkpoint_sync(u, error);
     if (status == SEEN_OK) k.w = come_to_look(k.l, &status, error);
     if (status != SEEN_OK) return status;
     status = seen_worker_wake(k.l, k.w);
     if (status == SEEN_OK && k.l->backend)
-        status = k.l->ops->each(k.w->view, NULL, walk_one, &k);
+        status = k.l->ops->each(k.w->snapshot, NULL, walk_one, &k);
     seen_worker_sleep(k.l, k.w);
-    if (status == SEEN_OK && (!k.l->backend || k.l->one_view))
+    if (status == SEEN_OK && (!k.l->backend || k.l->one_snapshot))
         status = walk_tables(&k);
     leave(k.l, k.w);
     return status;

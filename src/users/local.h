@@ -23,7 +23,7 @@
  *     drop     the frozen table; the journal's segments up to S
  *
  * Between write and drop, a frozen user is in the backend with everything applied,
- * and in the table as before. Whoever comes then must not apply it again: a view
+ * and in the table as before. Whoever comes then must not apply it again: a snapshot
  * knows which transaction it sees, and if it is the one that wrote him, what it
  * sees is the record.
  *
@@ -32,7 +32,7 @@
  * twice. Frames say user, hashes and time; so no clock is read, and nothing is
  * worked into records until somebody asks.
  *
- * Locks, in this order: checkpoint, shards from first to last, views that are
+ * Locks, in this order: checkpoint, shards from first to last, snapshots that are
  * awake, log, the rest.
  * A shard's lock covers its users: who changes one holds it from the look at the
  * record to the entry in the table, the journal in between, so frames and table
@@ -73,7 +73,7 @@ struct seen_worker {
     seen_exposure *x;
     uint64_t evicted;                /* by x, so far told to the store */
     seen_error *error;               /* of the call; may be NULL */
-    void *view;                      /* of the backend, NULL: there is none */
+    void *snapshot;                  /* of the backend, NULL: there is none */
     struct seen_room record, queued; /* copies */
     struct seen_room jobs;           /* requests by shard */
     struct seen_room answers;
@@ -101,8 +101,8 @@ struct seen_local {
     pthread_mutex_t pool;
     struct seen_worker *idle;
     uint64_t evicted;      /* marks, by newer ones */
-    bool one_view;         /* a reader with a tail: there is one worker, whose
-                              view is awake throughout a call, and sees what it
+    bool one_snapshot;     /* a reader with a tail: there is one worker, whose
+                              snapshot is awake throughout a call, and sees what it
                               saw when the journal was read */
     pthread_mutex_t alone; /* for the one worker */
 
@@ -112,9 +112,9 @@ struct seen_local {
     atomic_uint_fast64_t looked; /* when it was last thought about, in ticks */
     struct seen_meta chosen;     /* what the backend said then */
     uint64_t choices;            /* so far */
-    uint64_t tail_at;            /* one_view: the transaction it goes with */
-    uint64_t tail_end;           /* last frame of a journal that was read */
-    atomic_bool blind;           /* that journal could not be read: nobody looks
+    uint64_t tail_at;  /* one_snapshot: the transaction it goes with */
+    uint64_t tail_end; /* last frame of a journal that was read */
+    atomic_bool blind; /* that journal could not be read: nobody looks
                                     before another choice */
 
     pthread_mutex_t checkpoint;   /* whoever makes one */
@@ -168,18 +168,18 @@ static inline seen_record seen_user_record(const struct seen_user *u)
 void seen_local_count(struct seen_local *l, struct seen_shard *shard,
                       uint64_t before);
 
-/* The view of a worker, if there is a backend. With one view it stays awake until
- * the call ends. */
+/* The snapshot of a worker, if there is a backend. If it is the only one, it stays
+ * awake until the call ends. */
 seen_status seen_worker_wake(struct seen_local *l, struct seen_worker *w);
 void seen_worker_sleep(struct seen_local *l, struct seen_worker *w);
 
-/* The record of a user, in w->record or in the backend, whose view is awake until
- * seen_worker_sleep(). */
+/* The record of a user, in w->record or in the backend, whose snapshot is awake
+ * until seen_worker_sleep(). */
 seen_status seen_local_find(struct seen_local *l, struct seen_worker *w,
                             seen_key user, seen_record *record);
 
 /* What is queued for a user in a table is applied. With the shard's lock; `frozen`: it is in
- * that table. The view is asleep again afterwards. */
+ * that table. The snapshot is asleep again afterwards. */
 seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
                               struct seen_shard *shard, struct seen_user *u,
                               bool frozen);
@@ -211,7 +211,7 @@ seen_status seen_local_redo(struct seen_local *l, const uint8_t *bytes,
 #define SEEN_FRAME_HASHES 65536 /* of one change */
 /* One more change into the frame that w puts together; false: no memory. */
 bool seen_frame_put(struct seen_worker *w, enum seen_change_kind kind,
-                    struct seen_user *u, uint64_t now, const uint64_t *h,
+                    struct seen_user *u, uint64_t now_ms, const uint64_t *h,
                     size_t n);
 /* That frame: into the journal, then into the table. Empty afterwards, whatever
  * the status. With the shard's lock. */
@@ -232,7 +232,7 @@ void seen_checkpoint_ask(struct seen_local *l);
 seen_status seen_checkpoint_sync(struct seen_users *u, seen_error *error);
 /* Look at the machine's clock; with the checkpoint's lock, or alone. */
 void seen_checkpoint_clock(struct seen_local *l);
-seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now,
+seen_status seen_checkpoint_sweep(struct seen_users *u, uint64_t now_ms,
                                   uint64_t *removed, seen_error *error);
 
 /* ---- recover.c ---------------------------------------------------------- */

@@ -29,7 +29,7 @@ bool seen_room_need(struct seen_room *r, size_t size)
 static void free_worker(struct seen_local *l, struct seen_worker *w)
 {
     seen_exposure_free(w->x);
-    if (l->backend) l->ops->view_free(w->view);
+    if (l->backend) l->ops->snapshot_free(w->snapshot);
     free(w->record.at);
     free(w->queued.at);
     free(w->jobs.at);
@@ -46,7 +46,7 @@ static seen_status new_worker(struct seen_local *l, struct seen_worker **out)
     seen_status status =
         seen_exposure_new(&w->x, &l->meta.policy, l->meta.secret, NULL, NULL);
     if (status == SEEN_OK && l->backend)
-        status = l->ops->view_new(l->backend, &w->view);
+        status = l->ops->snapshot_new(l->backend, &w->snapshot);
     if (status != SEEN_OK)
         free_worker(l, w);
     else
@@ -57,14 +57,14 @@ static seen_status new_worker(struct seen_local *l, struct seen_worker **out)
 struct seen_worker *seen_worker_take(struct seen_local *l, seen_status *status,
                                      seen_error *error)
 {
-    if (l->one_view) pthread_mutex_lock(&l->alone);
+    if (l->one_snapshot) pthread_mutex_lock(&l->alone);
     pthread_mutex_lock(&l->pool);
     struct seen_worker *w = l->idle;
     if (w) l->idle = w->next;
     pthread_mutex_unlock(&l->pool);
     *status = w ? SEEN_OK : new_worker(l, &w);
     if (w) w->error = error;
-    if (!w && l->one_view) pthread_mutex_unlock(&l->alone);
+    if (!w && l->one_snapshot) pthread_mutex_unlock(&l->alone);
     return w;
 }
 
@@ -78,7 +78,7 @@ void seen_worker_return(struct seen_local *l, struct seen_worker *w)
     w->next = l->idle;
     l->idle = w;
     pthread_mutex_unlock(&l->pool);
-    if (l->one_view) pthread_mutex_unlock(&l->alone);
+    if (l->one_snapshot) pthread_mutex_unlock(&l->alone);
 }
 
 void seen_workers_free(struct seen_local *l)
@@ -141,26 +141,26 @@ void seen_local_count(struct seen_local *l, struct seen_shard *shard,
 
 seen_status seen_worker_wake(struct seen_local *l, struct seen_worker *w)
 {
-    return l->backend ? l->ops->wake(w->view, w->error) : SEEN_OK;
+    return l->backend ? l->ops->wake(w->snapshot, w->error) : SEEN_OK;
 }
 
 void seen_worker_sleep(struct seen_local *l, struct seen_worker *w)
 {
-    if (l->backend && !l->one_view) l->ops->sleep(w->view);
+    if (l->backend && !l->one_snapshot) l->ops->sleep(w->snapshot);
 }
 
-/* What rests in the backend; nothing if nothing does. The view is awake. */
+/* What rests in the backend; nothing if nothing does. The snapshot is awake. */
 static seen_status from_backend(struct seen_local *l, struct seen_worker *w,
                                 seen_key user, seen_record *record)
 {
     *record = (seen_record){0};
     seen_status status =
-        l->backend ? l->ops->get(w->view, user, record) : SEEN_ABSENT;
+        l->backend ? l->ops->get(w->snapshot, user, record) : SEEN_ABSENT;
     return status == SEEN_ABSENT ? SEEN_OK : status;
 }
 
-/* What is queued for a user, applied to what lies in the backend if need be; the view is
- * awake. */
+/* What is queued for a user, applied to what lies in the backend if need be; the
+ * snapshot is awake. */
 static seen_status apply_queued(struct seen_local *l, struct seen_worker *w,
                                 const struct seen_user *u, seen_record *record)
 {
@@ -184,7 +184,7 @@ static seen_status settle_frozen(struct seen_local *l, struct seen_worker *w,
     if (u->known && !u->queued_len) return SEEN_OK;
     seen_status status = seen_worker_wake(l, w);
     if (status != SEEN_OK) return status;
-    if (!u->known && l->ops->sees(w->view) >= atomic_load(&l->writing))
+    if (!u->known && l->ops->sees(w->snapshot) >= atomic_load(&l->writing))
         status = from_backend(l, w, seen_user_name(u),
                               &record); /* it has been applied */
     else
@@ -250,9 +250,9 @@ seen_status seen_local_settle(struct seen_local *l, struct seen_worker *w,
 }
 
 /*
- * The record of a user, in w->record or in the backend, the view being awake until
- * sleep_view(). The view wakes while the shard is locked: should the checkpoint drop
- * the frozen table right after, it sees what that held.
+ * The record of a user, in w->record or in the backend, the snapshot being awake
+ * until seen_worker_sleep(). It wakes while the shard is locked: should the
+ * checkpoint drop the frozen table right after, it sees what that held.
  */
 seen_status seen_local_find(struct seen_local *l, struct seen_worker *w,
                             seen_key user, seen_record *record)

@@ -62,7 +62,7 @@
 #define NODE      8          /* bytes before a key */
 #define TREE      (8 + 5 * WORD)
 #define META      (8 + 2 * WORD + 2 * TREE + 2 * WORD)
-#define PAGE_MOST 65536
+#define PAGE_MAX  65536
 #define PAGE_ROOM 4096 /* of a meta page, whatever its size */
 #define DEPTH     32   /* of a tree, as LMDB has it */
 #define TREES     8    /* ours has four */
@@ -248,7 +248,7 @@ static seen_status read_meta(int fd, uint64_t size, uint64_t at,
                          .transaction = word(trees + 2 * TREE + WORD),
                          .root = {root_of(trees), root_of(trees + TREE)}};
     bool known = seen_get_le32(p) == MAGIC && seen_get_le32(p + 4) == VERSION &&
-                 out->page >= sizeof bytes && out->page <= PAGE_MOST &&
+                 out->page >= sizeof bytes && out->page <= PAGE_MAX &&
                  (out->page & (out->page - 1)) == 0;
     return known ? SEEN_OK : SEEN_ABSENT;
 }

@@ -161,11 +161,11 @@ static seen_status settle_everybody(struct seen_local *l)
 /* Those who are at hand follow another policy. */
 static seen_status retrain_workers(struct seen_local *l)
 {
-    if (!l->one_view) { /* new ones will */
+    if (!l->one_snapshot) { /* new ones will */
         seen_workers_free(l);
         return SEEN_OK;
     }
-    seen_status status = SEEN_OK; /* the one, whose view has to stay */
+    seen_status status = SEEN_OK; /* the one, whose snapshot has to stay */
     for (struct seen_worker *w = l->idle; w && status == SEEN_OK; w = w->next) {
         seen_exposure *x;
         status =
@@ -245,7 +245,7 @@ seen_status seen_recover_replay(struct seen_local *l, uint64_t *last,
     if (l->meta.journaled && out.segments == 0)
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "its journal (seen.journal-...) is missing");
-    if (out.gone) /* what it held is in the backend, but not in our view of it */
+    if (out.gone) /* what it held is in the backend, but not in what we see */
         return seen_fail(error, SEEN_CORRUPT, NULL,
                          "its journal was dropped meanwhile");
     *last = out.last;

@@ -47,16 +47,16 @@ static seen_status writer_lives(const struct seen_local *l, bool *lives)
     return *lives ? SEEN_OK : status;
 }
 
-/* What the backend holds from here on, the view being awake, and the journal. */
-static seen_status replay_on(struct seen_local *l, void *view,
+/* What the backend holds from here on, the snapshot being awake, and the journal. */
+static seen_status replay_on(struct seen_local *l, void *snapshot,
                              seen_error *error)
 {
     struct seen_meta now;
-    seen_status status = l->ops->told(view, &now, error);
+    seen_status status = l->ops->told(snapshot, &now, error);
     if (status != SEEN_OK) return status;
     if (now.epoch != l->meta.epoch || now.sequence != l->meta.sequence)
         return seen_fail(error, SEEN_BUSY, NULL, "checkpoints come too fast");
-    l->tail_at = l->ops->sees(view);
+    l->tail_at = l->ops->sees(snapshot);
     return seen_recover_replay(l, &l->tail_end, error);
 }
 
@@ -64,22 +64,23 @@ static seen_status replay_on(struct seen_local *l, void *view,
 static seen_status read_tail(struct seen_local *l, seen_error *error)
 {
     seen_status status;
-    l->one_view = true;
+    l->one_snapshot = true;
     struct seen_worker *w = seen_worker_take(l, &status, error);
     if (!w) return status;
-    void *view = w->view; /* of the only worker, which is here to stay */
-    status = l->ops->wake(view, error);
-    if (status == SEEN_OK) l->ops->hold(view);
+    void *snapshot =
+        w->snapshot; /* of the only worker, which is here to stay */
+    status = l->ops->wake(snapshot, error);
+    if (status == SEEN_OK) l->ops->hold(snapshot);
     seen_worker_return(l, w);
     if (status != SEEN_OK) return status;
-    status = replay_on(l, view, error);
-    l->ops->sleep(view);
+    status = replay_on(l, snapshot, error);
+    l->ops->sleep(snapshot);
     return status;
 }
 
 static void forget_tail(struct seen_local *l)
 {
-    l->one_view = false;
+    l->one_snapshot = false;
     l->journaled = 0;
     seen_workers_free(l);
     for (size_t i = 0; i < SEEN_SHARDS; i++)
@@ -125,7 +126,7 @@ static seen_status must_choose(struct seen_local *l, bool *must,
 {
     struct seen_meta now, was = l->chosen;
     bool lives = false;
-    if (l->one_view) return SEEN_OK;
+    if (l->one_snapshot) return SEEN_OK;
     seen_status status = l->ops->meta(l->backend, &now, error);
     if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
     if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
@@ -137,9 +138,9 @@ static seen_status must_choose(struct seen_local *l, bool *must,
 
 static bool is_time_to_think(struct seen_local *l)
 {
-    uint64_t now = seen_os->ticks(), last = atomic_load(&l->looked);
-    return now - last >= LOOK_MS &&
-           atomic_compare_exchange_strong(&l->looked, &last, now);
+    uint64_t now_ms = seen_os->ticks(), last = atomic_load(&l->looked);
+    return now_ms - last >= LOOK_MS &&
+           atomic_compare_exchange_strong(&l->looked, &last, now_ms);
 }
 
 static void look(struct seen_local *l)

@@ -140,16 +140,16 @@ bool seen_table_reserve(struct seen_table *t, struct seen_user *u, size_t n)
 }
 
 void seen_table_queue(struct seen_table *t, struct seen_user *u,
-                      enum seen_change_kind kind, uint64_t now, const void *h,
-                      size_t n)
+                      enum seen_change_kind kind, uint64_t now_ms,
+                      const void *h, size_t n)
 {
     uint64_t *to = u->queued + u->queued_len;
-    to[0] = now;
+    to[0] = now_ms;
     to[1] = (uint64_t)n << KIND_BITS | kind;
     for (size_t i = 0; i < n; i++)
         to[2 + i] = seen_get_le64((const uint8_t *)h + 8 * i);
     u->queued_len += (uint32_t)n + 2;
-    if (now < t->lowest) t->lowest = now;
+    if (now_ms < t->lowest) t->lowest = now_ms;
 }
 
 bool seen_table_settle(struct seen_table *t, struct seen_user *u,
@@ -184,15 +184,15 @@ seen_status seen_table_apply(const uint64_t *queued, uint32_t len,
     while (status == SEEN_OK && at < len) {
         /* 1. As many marks as come in a row. */
         size_t n = 0;
-        uint64_t kind = SEEN_CHANGE_MARK, now = 0, count = 0;
+        uint64_t kind = SEEN_CHANGE_MARK, now_ms = 0, count = 0;
         const uint64_t *h = NULL;
         while (n < AT_ONCE && at < len) {
-            now = queued[at];
+            now_ms = queued[at];
             kind = queued[at + 1] & ((1 << KIND_BITS) - 1);
             count = queued[at + 1] >> KIND_BITS;
             h = queued + at + 2;
             if (kind != SEEN_CHANGE_MARK) break;
-            marks[n++] = (struct seen_marks){now, h, (size_t)count};
+            marks[n++] = (struct seen_marks){now_ms, h, (size_t)count};
             at += (uint32_t)count + 2;
         }
         if (n) {
@@ -201,8 +201,8 @@ seen_status seen_table_apply(const uint64_t *queued, uint32_t len,
         }
         /* 2. Or items to forget. */
         at += (uint32_t)count + 2;
-        status = seen_exposure_forget_hashes(x, record, now, h, (size_t)count,
-                                             &record);
+        status = seen_exposure_forget_hashes(x, record, now_ms, h,
+                                             (size_t)count, &record);
     }
     *result = record;
     return status;

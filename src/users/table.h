@@ -61,8 +61,8 @@ void seen_table_remove(struct seen_table *t, struct seen_user *u);
  * `reserved` is set to 0. */
 bool seen_table_reserve(struct seen_table *t, struct seen_user *u, size_t n);
 void seen_table_queue(struct seen_table *t, struct seen_user *u,
-                      enum seen_change_kind kind, uint64_t now, const void *h,
-                      size_t n);
+                      enum seen_change_kind kind, uint64_t now_ms,
+                      const void *h, size_t n);
 
 /* This is the record now, and nothing is queued. */
 bool seen_table_settle(struct seen_table *t, struct seen_user *u,

@@ -253,7 +253,7 @@ seen_status seen_users_close(seen_users *u, seen_error *error)
 
 /* ---- One user ----------------------------------------------------------- */
 
-seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now_ms,
                                   seen_keys items, bool *answers,
                                   seen_error *error)
 {
@@ -262,14 +262,14 @@ seen_status seen_users_maybe_many(seen_users *u, seen_key user, uint64_t now,
     if (status == SEEN_OK && items.n && !answers)
         status = null_argument("answers", error);
     if (status == SEEN_OK)
-        status = u->ops->ask(u, user, now, items, false, answers, error);
+        status = u->ops->ask(u, user, now_ms, items, false, answers, error);
     return end_of_user(error, status);
 }
 
 /* A few hundred candidates are the rule: those answers need no memory. */
 #define AT_ONCE 4096
 
-seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now_ms,
                              seen_keys items, size_t *fresh, size_t *n,
                              seen_error *error)
 {
@@ -281,34 +281,36 @@ seen_status seen_users_fresh(seen_users *u, seen_key user, uint64_t now,
     if (status != SEEN_OK) return status;
     if (items.n > AT_ONCE) seen = malloc(items.n * sizeof *seen);
     if (!seen) return end(error, SEEN_NOMEM);
-    status = u->ops->ask(u, user, now, items, true, seen, error);
+    status = u->ops->ask(u, user, now_ms, items, true, seen, error);
     if (status == SEEN_OK)
         *n = seen_fresh_indices(seen, items.n, items.n, fresh);
     if (seen != few) free(seen);
     return end_of_user(error, status);
 }
 
-seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_forget(seen_users *u, seen_key user, uint64_t now_ms,
                               seen_keys items, seen_error *error)
 {
     seen_status status = begin_change(u, user, error);
     if (status == SEEN_OK) status = check_items(items, error);
-    if (status == SEEN_OK) status = u->ops->forget(u, user, now, items, error);
+    if (status == SEEN_OK)
+        status = u->ops->forget(u, user, now_ms, items, error);
     return end_of_user(error, status);
 }
 
-seen_status seen_users_forget_user(seen_users *u, seen_key user, uint64_t now,
-                                   bool *known, seen_error *error)
+seen_status seen_users_forget_user(seen_users *u, seen_key user,
+                                   uint64_t now_ms, bool *known,
+                                   seen_error *error)
 {
     bool was = false;
     seen_status status = begin_change(u, user, error);
     if (status == SEEN_OK)
-        status = u->ops->forget_user(u, user, now, &was, error);
+        status = u->ops->forget_user(u, user, now_ms, &was, error);
     if (status == SEEN_OK && known) *known = was;
     return end_of_user(error, status);
 }
 
-seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now_ms,
                                seen_exposure_info *info, seen_error *error)
 {
     seen_status status = begin(u, user, error);
@@ -318,7 +320,7 @@ seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now,
             error, SEEN_INVALID, "info.size",
             "info.size %zu: expected sizeof (seen_exposure_info)", info->size);
     seen_exposure_info ours = {.size = sizeof ours};
-    if (status == SEEN_OK) status = u->ops->info_of(u, user, now, &ours, error);
+    if (status == SEEN_OK) status = u->ops->info_of(u, user, now_ms, &ours, error);
     if (status == SEEN_OK) seen_out(&info->size, &ours, sizeof ours);
     return end_of_user(error, status);
 }
@@ -406,7 +408,7 @@ static void warn_beyond(const seen_users *u, const seen_users_request *r,
 }
 
 static seen_status change(seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n,
+                          uint64_t now_ms, seen_users_request *r, size_t n,
                           seen_error *error)
 {
     size_t first = 0;
@@ -418,7 +420,7 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
     if (status != SEEN_OK || n == 0) return status;
     status = check_requests(u, kind, r, n, &first, error);
     if (status == SEEN_OK) {
-        status = u->ops->change(u, kind, now, r, n, error);
+        status = u->ops->change(u, kind, now_ms, r, n, error);
         for (first = 0; first < n && r[first].status == SEEN_OK;)
             first++;
     }
@@ -430,28 +432,28 @@ static seen_status change(seen_users *u, enum seen_users_change kind,
     return status;
 }
 
-seen_status seen_users_mark_many(seen_users *u, uint64_t now,
+seen_status seen_users_mark_many(seen_users *u, uint64_t now_ms,
                                  seen_users_request *r, size_t n,
                                  seen_error *error)
 {
-    return change(u, SEEN_USERS_MARK, now, r, n, error);
+    return change(u, SEEN_USERS_MARK, now_ms, r, n, error);
 }
 
-seen_status seen_users_take_many(seen_users *u, uint64_t now,
+seen_status seen_users_take_many(seen_users *u, uint64_t now_ms,
                                  seen_users_request *r, size_t n,
                                  seen_error *error)
 {
-    return change(u, SEEN_USERS_TAKE, now, r, n, error);
+    return change(u, SEEN_USERS_TAKE, now_ms, r, n, error);
 }
 
-seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_mark(seen_users *u, seen_key user, uint64_t now_ms,
                             seen_keys items, bool *fresh, seen_error *error)
 {
     seen_users_request r = {.user = user, .items = items, .fresh = fresh};
-    return change(u, SEEN_USERS_MARK, now, &r, 1, error);
+    return change(u, SEEN_USERS_MARK, now_ms, &r, 1, error);
 }
 
-seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
+seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now_ms,
                             seen_keys items, size_t count, size_t *taken,
                             size_t *n, seen_error *error)
 {
@@ -461,14 +463,14 @@ seen_status seen_users_take(seen_users *u, seen_key user, uint64_t now,
         seen_error_begin(error);
         return null_argument("n", error);
     }
-    seen_status status = change(u, SEEN_USERS_TAKE, now, &r, 1, error);
+    seen_status status = change(u, SEEN_USERS_TAKE, now_ms, &r, 1, error);
     if (status == SEEN_OK) *n = r.n_taken;
     return status;
 }
 
 /* ---- The whole store ---------------------------------------------------- */
 
-seen_status seen_users_each(seen_users *u, uint64_t now,
+seen_status seen_users_each(seen_users *u, uint64_t now_ms,
                             bool (*each)(void *ctx,
                                          const seen_users_entry *entry),
                             void *ctx, seen_error *error)
@@ -476,7 +478,7 @@ seen_status seen_users_each(seen_users *u, uint64_t now,
     seen_error_begin(error);
     seen_status status = check_store(u, error);
     if (status == SEEN_OK && !each) status = null_argument("each", error);
-    if (status == SEEN_OK) status = u->ops->each(u, now, each, ctx, error);
+    if (status == SEEN_OK) status = u->ops->each(u, now_ms, each, ctx, error);
     return end(error, status);
 }
 
@@ -488,13 +490,13 @@ seen_status seen_users_sync(seen_users *u, seen_error *error)
     return end(error, status);
 }
 
-seen_status seen_users_sweep(seen_users *u, uint64_t now, uint64_t *removed,
+seen_status seen_users_sweep(seen_users *u, uint64_t now_ms, uint64_t *removed,
                              seen_error *error)
 {
     uint64_t gone = 0;
     seen_error_begin(error);
     seen_status status = check_writable(u, error);
-    if (status == SEEN_OK) status = u->ops->sweep(u, now, &gone, error);
+    if (status == SEEN_OK) status = u->ops->sweep(u, now_ms, &gone, error);
     if (status == SEEN_OK && removed) *removed = gone;
     return end(error, status);
 }

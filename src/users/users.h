@@ -24,29 +24,29 @@ struct seen_users_ops {
     void (*abandon)(struct seen_users *u);
 
     /* seen[i]: may have been shown; `repeats`: or has come before. */
-    seen_status (*ask)(struct seen_users *u, seen_key user, uint64_t now,
+    seen_status (*ask)(struct seen_users *u, seen_key user, uint64_t now_ms,
                        seen_keys items, bool repeats, bool *seen,
                        seen_error *error);
     /* Every request gets a status, and a take its indices; answers of those that
      * are not SEEN_OK stay as they were. The error is about the first of these. */
     seen_status (*change)(struct seen_users *u, enum seen_users_change kind,
-                          uint64_t now, seen_users_request *r, size_t n,
+                          uint64_t now_ms, seen_users_request *r, size_t n,
                           seen_error *error);
-    seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now,
+    seen_status (*forget)(struct seen_users *u, seen_key user, uint64_t now_ms,
                           seen_keys items, seen_error *error);
     seen_status (*forget_user)(struct seen_users *u, seen_key user,
-                               uint64_t now, bool *known, seen_error *error);
-    seen_status (*info_of)(struct seen_users *u, seen_key user, uint64_t now,
+                               uint64_t now_ms, bool *known, seen_error *error);
+    seen_status (*info_of)(struct seen_users *u, seen_key user, uint64_t now_ms,
                            seen_exposure_info *info, seen_error *error);
     seen_status (*record)(struct seen_users *u, seen_key user, void *buf,
                           size_t cap, size_t *len, seen_error *error);
 
-    seen_status (*each)(struct seen_users *u, uint64_t now,
+    seen_status (*each)(struct seen_users *u, uint64_t now_ms,
                         bool (*each)(void *ctx, const seen_users_entry *entry),
                         void *ctx, seen_error *error);
     seen_status (*sync)(struct seen_users *u, seen_error *error);
-    seen_status (*sweep)(struct seen_users *u, uint64_t now, uint64_t *removed,
-                         seen_error *error);
+    seen_status (*sweep)(struct seen_users *u, uint64_t now_ms,
+                         uint64_t *removed, seen_error *error);
     seen_status (*backup)(struct seen_users *u, const char *dir,
                           seen_error *error);
     seen_status (*stats)(struct seen_users *u, seen_users_stats *stats,

@@ -22,15 +22,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MOST_FILE    ((size_t)16 * 1024)
-#define MOST_CONTENT ((size_t)256 * 1024) /* of what could be without end */
+#define FILE_MAX    ((size_t)16 * 1024)
+#define CONTENT_MAX ((size_t)256 * 1024) /* of what could be without end */
 
 /* Pieces that a socket holds before anybody reads them. */
-#define MOST_PIECES 64
+#define PIECES_MAX 64
 
 /* Ring and input, and a window of 2^WINDOW_LOG with what a library keeps
  * beside it; bzip2 takes 4 MB at most. */
-#define MOST_MEMORY (((size_t)1 << WINDOW_LOG) + ((size_t)6 << 20))
+#define MEMORY_MAX (((size_t)1 << WINDOW_LOG) + ((size_t)6 << 20))
 
 static void must(bool fact)
 {
@@ -38,7 +38,7 @@ static void must(bool fact)
 }
 
 struct result {
-    uint8_t content[MOST_CONTENT];
+    uint8_t content[CONTENT_MAX];
     size_t len;
     bool failed, endless;
 };
@@ -66,11 +66,11 @@ static void receive(const uint8_t *file, size_t len, size_t pieces,
     struct stream *s = stream_open(fd, &count);
     ssize_t got = 1;
     r->len = 0;
-    while (got > 0 && r->len + STREAM_LEAST < MOST_CONTENT) {
-        got = stream_read(s, r->content + r->len, MOST_CONTENT - r->len);
+    while (got > 0 && r->len + STREAM_LEAST < CONTENT_MAX) {
+        got = stream_read(s, r->content + r->len, CONTENT_MAX - r->len);
         if (got > 0) r->len += (size_t)got;
     }
-    must(__sanitizer_get_current_allocated_bytes() < before + MOST_MEMORY);
+    must(__sanitizer_get_current_allocated_bytes() < before + MEMORY_MAX);
     r->failed = got < 0;
     r->endless = got > 0;
     must(r->endless || r->failed == (*stream_error(s) != '\0'));
@@ -81,10 +81,10 @@ static void receive(const uint8_t *file, size_t len, size_t pieces,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2 || size > MOST_FILE) return 0;
+    if (size < 2 || size > FILE_MAX) return 0;
     static struct result a, b;
     receive(data + 1, size - 1, 1, &a);
-    receive(data + 1, size - 1, 1 + data[0] % MOST_PIECES, &b);
+    receive(data + 1, size - 1, 1 + data[0] % PIECES_MAX, &b);
     must(memcmp(a.content, b.content, a.len < b.len ? a.len : b.len) == 0);
     if (!a.endless && !b.endless) {
         must(a.failed == b.failed);

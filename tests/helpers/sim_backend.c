@@ -19,7 +19,7 @@ struct entry {
 
 /* What one transaction has left. */
 struct version {
-    uint64_t users; /* of this version: the backend, views, a transaction */
+    uint64_t users; /* of this version: the backend, snapshots, a transaction */
     uint64_t number;
     uint8_t meta[SEEN_META_SIZE];
     bool has_meta;
@@ -37,7 +37,7 @@ struct sim_backend {
     void *ctx;
 };
 
-struct view {
+struct snapshot {
     struct sim_backend *backend;
     struct version *version; /* NULL: asleep */
     struct lent {
@@ -242,97 +242,99 @@ static seen_status meta(void *backend, struct seen_meta *out, seen_error *error)
     return seen_meta_get(s->now->meta, sizeof s->now->meta, out);
 }
 
-/* ---- Views -------------------------------------------------------------- */
+/* ---- Snapshots ---------------------------------------------------------- */
 
-static seen_status view_new(void *backend, void **out)
+static seen_status snapshot_new(void *backend, void **out)
 {
-    struct view *v = grown(NULL, sizeof *v);
-    *v = (struct view){.backend = backend};
-    v->backend->open++;
-    *out = v;
+    struct snapshot *s = grown(NULL, sizeof *s);
+    *s = (struct snapshot){.backend = backend};
+    s->backend->open++;
+    *out = s;
     return SEEN_OK;
 }
 
-static void view_sleep(void *view)
+static void snapshot_sleep(void *snapshot)
 {
-    struct view *v = view;
-    drop_version(v->version);
-    v->version = NULL;
-    while (v->lent) {
-        struct lent *l = v->lent;
-        v->lent = l->next;
+    struct snapshot *s = snapshot;
+    drop_version(s->version);
+    s->version = NULL;
+    while (s->lent) {
+        struct lent *l = s->lent;
+        s->lent = l->next;
         memset(l->bytes, 0xee, l->len);
         free(l);
     }
 }
 
-static void view_free(void *view)
+static void snapshot_free(void *snapshot)
 {
-    struct view *v = view;
-    if (!v) return;
-    view_sleep(v);
-    v->backend->open--;
-    free(v);
+    struct snapshot *s = snapshot;
+    if (!s) return;
+    snapshot_sleep(s);
+    s->backend->open--;
+    free(s);
 }
 
-static seen_status view_wake(void *view, seen_error *error)
+static seen_status snapshot_wake(void *snapshot, seen_error *error)
 {
     (void)error;
-    struct view *v = view;
-    if (v->version) return SEEN_OK;
-    v->version = v->backend->now;
-    v->version->users++;
+    struct snapshot *s = snapshot;
+    if (s->version) return SEEN_OK;
+    s->version = s->backend->now;
+    s->version->users++;
     return SEEN_OK;
 }
 
-static uint64_t view_sees(void *view)
+static uint64_t snapshot_sees(void *snapshot)
 {
-    const struct view *v = view;
-    assert_non_null(v->version);
-    return v->version->number;
+    const struct snapshot *s = snapshot;
+    assert_non_null(s->version);
+    return s->version->number;
 }
 
-static void view_hold(void *view)
+static void snapshot_hold(void *snapshot)
 {
-    assert_non_null(((struct view *)view)->version);
+    assert_non_null(((struct snapshot *)snapshot)->version);
 }
 
-static seen_status view_told(void *view, struct seen_meta *out,
-                             seen_error *error)
+static seen_status snapshot_told(void *snapshot, struct seen_meta *out,
+                                 seen_error *error)
 {
-    const struct view *v = view;
+    const struct snapshot *s = snapshot;
     (void)error;
-    assert_non_null(v->version);
-    if (!v->version->has_meta) return SEEN_ABSENT;
-    return seen_meta_get(v->version->meta, sizeof v->version->meta, out);
+    assert_non_null(s->version);
+    if (!s->version->has_meta) return SEEN_ABSENT;
+    return seen_meta_get(s->version->meta, sizeof s->version->meta, out);
 }
 
-static seen_status view_get(void *view, seen_key user, seen_record *record)
+static seen_status snapshot_get(void *snapshot, seen_key user,
+                                seen_record *record)
 {
-    struct view *v = view;
+    struct snapshot *s = snapshot;
     bool known;
-    assert_non_null(v->version);
-    size_t i = place(v->version, user, &known);
+    assert_non_null(s->version);
+    size_t i = place(s->version, user, &known);
     if (!known) return SEEN_ABSENT;
-    const struct entry *e = &v->version->at[i];
+    const struct entry *e = &s->version->at[i];
     struct lent *l = grown(NULL, sizeof *l + e->len);
-    *l = (struct lent){v->lent, e->len};
+    *l = (struct lent){s->lent, e->len};
     memcpy(l->bytes, e->record, e->len);
-    v->lent = l;
+    s->lent = l;
     *record = (seen_record){l->bytes, l->len};
     return SEEN_OK;
 }
 
-static seen_status
-view_each(void *view, const seen_key *after,
-          bool (*each)(void *ctx, seen_key user, seen_record record), void *ctx)
+static seen_status snapshot_each(void *snapshot, const seen_key *after,
+                                 bool (*each)(void *ctx, seen_key user,
+                                              seen_record record),
+                                 void *ctx)
 {
-    struct view *v = view;
+    struct snapshot *s = snapshot;
     bool known = false;
-    assert_non_null(v->version);
-    size_t i = after ? place(v->version, *after, &known) : 0;
-    for (i += known; i < v->version->n; i++) {
-        const struct entry *e = &v->version->at[i];
+    assert_non_null(s->version);
+    size_t i = after ? place(s->version, *after, &known) : 0;
+    for (i += known; i < s->version->n; i++) {
+        const struct entry *e = &s->version->at[i];
         if (!each(ctx, (seen_key){e->name, e->name_len},
                   (seen_record){e->record, e->len}))
             break;
@@ -451,15 +453,15 @@ const struct seen_backend_ops sim_backend_ops = {
     .close = backend_close,
     .disown = disown,
     .meta = meta,
-    .view_new = view_new,
-    .view_free = view_free,
-    .wake = view_wake,
-    .sleep = view_sleep,
-    .sees = view_sees,
-    .hold = view_hold,
-    .told = view_told,
-    .get = view_get,
-    .each = view_each,
+    .snapshot_new = snapshot_new,
+    .snapshot_free = snapshot_free,
+    .wake = snapshot_wake,
+    .sleep = snapshot_sleep,
+    .sees = snapshot_sees,
+    .hold = snapshot_hold,
+    .told = snapshot_told,
+    .get = snapshot_get,
+    .each = snapshot_each,
     .begin = begin,
     .number = number,
     .put = put,

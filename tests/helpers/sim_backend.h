@@ -8,8 +8,8 @@
  * file is on the disk of seen_os, made as the real one is: without it, nothing is
  * there.
  *
- * Stricter than LMDB in one thing: what a view has lent is overwritten when the
- * view goes to sleep, so that nobody gets used to reading it later.
+ * Stricter than LMDB in one thing: what a snapshot has lent is overwritten when the
+ * snapshot goes to sleep, so that nobody gets used to reading it later.
  *
  * One thread at a time; goes well with sim_os.h.
  */
@@ -43,7 +43,7 @@ void sim_backend_on_step(struct sim_backend *s,
 void sim_backend_fail(struct sim_backend *s, uint64_t nth, bool landed);
 bool sim_backend_failed(const struct sim_backend *s); /* it has come to that */
 
-/* Opened and not closed, views and all. */
+/* Opened and not closed, snapshots and all. */
 uint64_t sim_backend_open(const struct sim_backend *s);
 
 #endif

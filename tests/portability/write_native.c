@@ -243,14 +243,14 @@ static seen_filter *fill(seen_spec spec, size_t n)
     return f;
 }
 
-static void list_some(seen_filter *f, seen_listed policy)
+static void list_some(seen_filter *f, seen_listed rule)
 {
     seen_allowlist *list = NULL;
     must(seen_allowlist_new(&list, NULL) == SEEN_OK, "no list");
     for (size_t i = 0; i < ASKED; i += 7)
         must(seen_allowlist_add(list, keys[i].data, keys[i].len) == SEEN_OK,
              "cannot list");
-    must(seen_allow(f, list, policy) == SEEN_OK, "cannot allow");
+    must(seen_allow(f, list, rule) == SEEN_OK, "cannot allow");
     seen_allowlist_free(list);
 }
 

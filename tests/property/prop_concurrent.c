@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MOST_THREADS 4
-#define PIECE        500
+#define THREADS_MAX 4
+#define PIECE       500
 
 static const seen_kind kinds[] = {SEEN_BLOOM, SEEN_BLOCKED};
 
@@ -90,7 +90,7 @@ static void check_adding(seen_spec spec, int threads, uint64_t n,
                          uint64_t stride)
 {
     seen_filter *f = test_filter(spec), *expected = test_filter(spec);
-    struct job jobs[MOST_THREADS] = {0};
+    struct job jobs[THREADS_MAX] = {0};
     for (int i = 0; i < threads; i++)
         jobs[i] = (struct job){
             .f = f, .first = i * stride, .n = n, .stream = 100 + i};
@@ -112,7 +112,7 @@ static void large_filters_lose_nothing(void **state)
     const uint64_t total = 250000;
     for (uint64_t round = 0; round < test_scale(); round++)
         for (size_t k = 0; k < 2; k++)
-            for (int threads = 2; threads <= MOST_THREADS; threads += 2) {
+            for (int threads = 2; threads <= THREADS_MAX; threads += 2) {
                 uint64_t n = total / threads;
                 seen_spec spec = spec_of(kinds[k], total, 0.001);
                 check_adding(spec, threads, n, n);     /* disjoint */
@@ -170,7 +170,7 @@ static void check_visits(seen_kind kind, int threads, uint64_t first,
 {
     /* So fine that a stranger is never "seen" by chance. */
     seen_filter *f = test_filter(spec_of(kind, n, 1e-10));
-    struct job jobs[MOST_THREADS] = {0};
+    struct job jobs[THREADS_MAX] = {0};
     pthread_barrier_t barrier;
     assert_int_equal(pthread_barrier_init(&barrier, NULL, threads), 0);
     for (int i = 0; i < threads; i++)
@@ -341,13 +341,13 @@ static void *make_and_use(void *arg)
 static void filters_can_be_made_by_many_threads_at_once(void **state)
 {
     (void)state;
-    struct job jobs[MOST_THREADS] = {0};
+    struct job jobs[THREADS_MAX] = {0};
     pthread_barrier_t barrier;
-    assert_int_equal(pthread_barrier_init(&barrier, NULL, MOST_THREADS), 0);
-    for (int i = 0; i < MOST_THREADS; i++)
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS_MAX), 0);
+    for (int i = 0; i < THREADS_MAX; i++)
         jobs[i].barrier = &barrier;
-    start(jobs, MOST_THREADS, make_and_use);
-    finish(jobs, MOST_THREADS);
+    start(jobs, THREADS_MAX, make_and_use);
+    finish(jobs, THREADS_MAX);
     pthread_barrier_destroy(&barrier);
 }
 

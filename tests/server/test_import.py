@@ -320,5 +320,48 @@ def counts_that_cannot_be(module):
         kept("empty")
 
 
+def links(module):
+    """Small filters stay small, and chains have as many links as it takes."""
+    def link(items, capacity):
+        return struct.pack("<QQQddIQB", 64, 512, items, 0.01, BPE, 7, capacity, 0)
+
+    with Server(module) as server:
+        r = server.client()
+        # RedisBloom's default: 100 items at 1 %, half of it for the first link.
+        per_item = 11.027754
+        r("BF.IMPORT", "small", "DIALECT", "redisbloom", struct.pack("<QIII", 0, 1, 5, 2)
+          + struct.pack("<QQQddIQB", 144, 1152, 0, 0.005, per_item, 8, 100, 0) + bytes(144))
+        true(r("MEMORY", "USAGE", "small") < 1500, r("MEMORY", "USAGE", "small"))
+        same(r("BF.ADD", "small", "x"), 1)
+
+        # Links of one capacity: one for each 20 items.
+        r("BF.IMPORT", "chain", "DIALECT", "redisbloom",
+          struct.pack("<QIII", 0, 1, 5, 1) + link(0, 20) + bytes(64))
+        items = ["i%d" % i for i in range(2000)]
+        r("BF.MADD", "chain", *items)
+        true(r("BF.INFO", "chain", "FILTERS")[0] > 90, r("BF.INFO", "chain"))
+        r("RESTORE", "again", "0", r("DUMP", "chain"))
+        same(r("BF.MEXISTS", "again", *items), [1] * 2000)
+        same(r("BF.INFO", "again"), r("BF.INFO", "chain"))
+        true(r("MEMORY", "USAGE", "again") < 70000, r("MEMORY", "USAGE", "again"))
+
+        # And in chunks.
+        head = struct.pack("<QIII", 0, 200, 5, 1) + 200 * link(0, 20)
+        same(r("BF.LOADCHUNK", "many", "1", head), "OK")
+        same(r("BF.LOADCHUNK", "many", str(1 + 200 * 64), bytes(200 * 64)), "OK")
+        same(r("BF.INFO", "many", "FILTERS"), [200])
+        same(r("BF.ADD", "many", "x"), 1)
+        head = struct.pack("<QQQQHHH", 0, 32, 0, 1000, 2, 20, 1)
+        same(r("CF.LOADCHUNK", "slots", "1", head), "OK")
+        same(r("CF.LOADCHUNK", "slots", str(1 + 1000 * 64), bytes(1000 * 64)), "OK")
+        same(dict(zip(*[iter(r("CF.INFO", "slots"))] * 2))[b"Number of filters"], 1000)
+        same(r("CF.ADD", "slots", "x"), 1)
+        # One bucket of one slot each: refused, whatever the header says.
+        head = struct.pack("<QQQQHHH", 0, 1, 0, 60000, 1, 20, 1)
+        refused(r, "CF.IMPORT", "tiny", "DIALECT", "redisbloom-cf", head + bytes(60000),
+                says="at least 32 bytes each")
+        same(r("EXISTS", "tiny"), 0)
+
+
 run([every_vector, adding, about, cuckoo, chunks_of_redisbloom, valkey_payload, refusals, merging,
-     counts_that_cannot_be])
+     counts_that_cannot_be, links])

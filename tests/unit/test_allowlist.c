@@ -665,25 +665,25 @@ static void check_answers(const seen_filter *original, const seen_spec *spec)
     (void)spec;
     seen_filter *f = copy_of(original);
     seen_allowlist *list = sevenths();
-    seen_listed policy = (seen_listed)77;
+    seen_listed rule = (seen_listed)77;
     assert_answers(f, added);
-    assert_null(seen_allowed(f, &policy));
-    assert_int_equal(policy, 77);
+    assert_null(seen_allowed(f, &rule));
+    assert_int_equal(rule, 77);
 
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_NEVER), SEEN_OK);
     assert_answers(f, added_and_not_listed);
     assert_false(seen_maybe_str(f, "listed"));
-    assert_non_null(seen_allowed(f, &policy));
-    assert_int_equal(policy, SEEN_LISTED_NEVER);
+    assert_non_null(seen_allowed(f, &rule));
+    assert_int_equal(rule, SEEN_LISTED_NEVER);
 
     assert_int_equal(seen_allow(f, list, SEEN_LISTED_ALWAYS), SEEN_OK);
     assert_answers(f, added_or_listed);
     assert_true(seen_maybe_str(f, "listed"));
     assert_false(seen_maybe_str(f, "listed?"));
     assert_int_equal(seen_count(f, "listed", 6), 1);
-    assert_true(seen_allowlist_equal(seen_allowed(f, &policy), list));
-    assert_int_equal(policy, SEEN_LISTED_ALWAYS);
-    /* Its own list, under the other policy. */
+    assert_true(seen_allowlist_equal(seen_allowed(f, &rule), list));
+    assert_int_equal(rule, SEEN_LISTED_ALWAYS);
+    /* Its own list, under the other rule. */
     assert_int_equal(seen_allow(f, seen_allowed(f, NULL), SEEN_LISTED_NEVER),
                      SEEN_OK);
     assert_answers(f, added_and_not_listed);
@@ -711,7 +711,7 @@ static void check_answers(const seen_filter *original, const seen_spec *spec)
     seen_free(f);
 }
 
-static void listed_keys_get_the_answer_of_the_policy(void **state)
+static void listed_keys_get_the_answer_of_the_rule(void **state)
 {
     (void)state;
     on_every_kind(check_answers);
@@ -773,7 +773,7 @@ static void check_visits(const seen_filter *original, const seen_spec *spec)
     seen_allowlist_free(list);
 }
 
-static void visits_tell_the_answer_of_the_policy(void **state)
+static void visits_tell_the_answer_of_the_rule(void **state)
 {
     (void)state;
     on_every_kind(check_visits);
@@ -790,7 +790,7 @@ static void check_whole(const seen_filter *original, const seen_spec *spec)
     assert_int_equal(with.bytes,
                      bare.bytes + seen_allowlist_bytes(seen_allowed(f, NULL)));
 
-    /* Equal means list and policy, too. */
+    /* Equal means list and rule, too. */
     assert_false(seen_equal(f, g));
     assert_false(seen_equal(g, f));
     assert_int_equal(seen_allow(g, list, SEEN_LISTED_ALWAYS), SEEN_OK);
@@ -1005,16 +1005,15 @@ static void a_list_is_saved_with_its_filter(void **state)
 {
     (void)state;
     _Alignas(64) static uint8_t bytes[65536], again[65536];
-    for (int policy = SEEN_LISTED_NEVER; policy <= SEEN_LISTED_ALWAYS;
-         policy++) {
-        bool never = policy == SEEN_LISTED_NEVER;
+    for (int rule = SEEN_LISTED_NEVER; rule <= SEEN_LISTED_ALWAYS; rule++) {
+        bool never = rule == SEEN_LISTED_NEVER;
         seen_filter *f = test_filter((seen_spec){.items = 100, .fpp = 0.01});
         seen_allowlist *list = NULL;
         assert_int_equal(seen_allowlist_new(&list, NULL), SEEN_OK);
         assert_int_equal(seen_allowlist_add(list, "alice", 5), SEEN_OK);
         assert_int_equal(seen_allowlist_add(list, "", 0), SEEN_OK);
         if (never) seen_add_str(f, "alice");
-        assert_int_equal(seen_allow(f, list, (seen_listed)policy), SEEN_OK);
+        assert_int_equal(seen_allow(f, list, (seen_listed)rule), SEEN_OK);
         seen_allowlist_free(list);
 
         size_t len, len_again;
@@ -1059,8 +1058,8 @@ int main(void)
         cmocka_unit_test(hostile_bytes_are_refused_or_work),
         cmocka_unit_test(keys_out_of_order_or_twice_are_corrupt),
         cmocka_unit_test(a_failed_allocation_changes_nothing),
-        cmocka_unit_test(listed_keys_get_the_answer_of_the_policy),
-        cmocka_unit_test(visits_tell_the_answer_of_the_policy),
+        cmocka_unit_test(listed_keys_get_the_answer_of_the_rule),
+        cmocka_unit_test(visits_tell_the_answer_of_the_rule),
         cmocka_unit_test(whole_filters_treat_the_list_as_documented),
         cmocka_unit_test(impossible_policies_are_refused),
         cmocka_unit_test(a_saturated_filter_still_obeys),

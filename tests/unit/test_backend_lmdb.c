@@ -101,15 +101,15 @@ static void write_all(void)
 static void read_back(void)
 {
     char buf[16];
-    void *view;
+    void *snapshot;
     seen_record record;
-    must(ops->view_new(run.backend, &view) == SEEN_OK);
-    must(ops->wake(view, NULL) == SEEN_OK);
+    must(ops->snapshot_new(run.backend, &snapshot) == SEEN_OK);
+    must(ops->wake(snapshot, NULL) == SEEN_OK);
     for (unsigned i = 0; i < RECORDS; i++)
-        must(ops->get(view, name(i, buf), &record) == SEEN_OK &&
+        must(ops->get(snapshot, name(i, buf), &record) == SEEN_OK &&
              record.len == RECORD);
-    ops->sleep(view);
-    ops->view_free(view);
+    ops->sleep(snapshot);
+    ops->snapshot_free(snapshot);
 }
 
 static void live(void)

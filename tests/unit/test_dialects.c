@@ -1103,6 +1103,202 @@ static void a_cuckoo_filter_counts_and_forgets(void **state)
     seen_free(f);
 }
 
+/* ---- Links --------------------------------------------------------------- */
+
+/* What a filter takes beside its bits, alignment included: no room for links that
+ * it does not have. */
+static void small_filters_stay_small(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"redisbloom", "redisbloom-cf",
+                                        "valkey-bloom", "guava"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct meter meter = {0};
+        seen_allocator a = {take_memory, give_back, &meter};
+        seen_spec spec = {.dialect = names[i], .items = 100, .fpp = 0.01};
+        seen_filter *f = test_filter(spec), *again;
+        seen_info info = {.size = sizeof info};
+        seen_info_of(f, &info);
+        if (i == 0) assert_int_equal(info.bits / 8, 144);
+        assert_true(info.bytes < info.bits / 8 + 640);
+        size_t len;
+        uint8_t *bytes = exported(f, NULL, &len);
+        assert_int_equal(seen_import(&again, names[i],
+                                     &(seen_spec){.allocator = &a}, bytes, len,
+                                     NULL),
+                         SEEN_OK);
+        assert_true(meter.taken < info.bits / 8 + 800);
+        seen_free(again);
+        free(bytes);
+        seen_free(f);
+    }
+}
+
+/* A filter of this dialect that grows by links of one size, from one that does
+ * not: its growth lies at this offset, in so many bytes. */
+static seen_filter *chain_of(const char *dialect, uint64_t items, size_t at,
+                             const seen_allocator *a)
+{
+    seen_filter *f = test_filter((seen_spec){
+                    .dialect = dialect, .items = items, .fpp = 0.01}),
+                *chain = NULL;
+    size_t len;
+    uint8_t *bytes = exported(f, NULL, &len);
+    seen_free(f);
+    memset(bytes + at, 0, 2);
+    bytes[at] = 1;
+    assert_int_equal(seen_import(&chain, dialect, &(seen_spec){.allocator = a},
+                                 bytes, len, NULL),
+                     SEEN_OK);
+    free(bytes);
+    return chain;
+}
+
+static uint32_t links_of(const seen_filter *f)
+{
+    seen_info info = {.size = sizeof info};
+    seen_info_of(f, &info);
+    return info.layers;
+}
+
+static void must_be(const seen_filter *f, const seen_filter *g, unsigned n)
+{
+    assert_int_equal(links_of(f), links_of(g));
+    assert_true(seen_equal(f, g));
+    assert_int_equal(count_numbers(g, 0, n), n);
+}
+
+static void chains_have_as_many_links_as_it_takes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect;
+        uint64_t items;
+        size_t growth_at;
+        unsigned keys;
+        uint32_t links;
+    } cases[] = {{"redisbloom", 20, 16, 2000, 90},
+                 {"valkey-bloom", 20, 1, 2000, 90},
+                 {"redisbloom-cf", 64, 36, 20000, 290}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        seen_filter *f = chain_of(cases[i].dialect, cases[i].items,
+                                  cases[i].growth_at, NULL),
+                    *g = NULL;
+        const unsigned n = cases[i].keys;
+        add_numbers(f, 0, n);
+        assert_true(links_of(f) > cases[i].links);
+        assert_int_equal(count_numbers(f, 0, n), n);
+        size_t len;
+        uint8_t *bytes = exported(f, NULL, &len);
+        assert_int_equal(
+            seen_import(&g, cases[i].dialect, NULL, bytes, len, NULL), SEEN_OK);
+        must_be(f, g, n);
+        add_numbers(g, n, n + 100); /* goes on */
+        seen_free(g);
+        assert_int_equal(
+            seen_import_view(&g, cases[i].dialect, NULL, bytes, len, NULL),
+            SEEN_OK);
+        must_be(f, g, n);
+        seen_free(g);
+        free(bytes);
+        assert_int_equal(seen_copy(&g, f, NULL), SEEN_OK);
+        must_be(f, g, n);
+        seen_free(f);
+        assert_int_equal(count_numbers(g, 0, n), n);
+        must_survive(g); /* saved and loaded */
+        seen_clear(g);
+        assert_int_equal(links_of(g), 1);
+        assert_true(count_numbers(g, 0, n) == 0);
+        add_numbers(g, 0, 100);
+        assert_int_equal(count_numbers(g, 0, 100), 100);
+        seen_free(g);
+    }
+}
+
+static void put_number(uint8_t *to, uint64_t x, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(x >> 8 * i);
+}
+
+/* A header of sub-filters of one bucket with `slots` slots, and their bytes. */
+static seen_status import_slots(uint64_t n, uint16_t slots, seen_filter **f,
+                                uint64_t *taken, size_t *len, seen_error *e)
+{
+    struct meter meter = {0};
+    seen_allocator a = {take_memory, give_back, &meter};
+    *len = 38 + (size_t)(n % 100000) * slots;
+    uint8_t *bytes = calloc(1, *len);
+    assert_non_null(bytes);
+    put_number(bytes + 8, 1, 8);
+    put_number(bytes + 24, n, 8);
+    put_number(bytes + 32, slots, 2);
+    put_number(bytes + 34, 20, 2);
+    put_number(bytes + 36, 1, 2);
+    seen_status status = seen_import(
+        f, "redisbloom-cf", &(seen_spec){.allocator = &a}, bytes, *len, e);
+    *taken = meter.taken;
+    free(bytes);
+    return status;
+}
+
+static void tiny_links_take_bounded_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n;
+        uint16_t slots;
+        const char *wrong;
+    } cases[] = {
+        {256, 1, NULL},
+        {1000, 32, NULL},
+        {65535, 32, NULL},
+        {257, 1,
+         "257 sub-filters of 257 bytes in all: expected at least 32 bytes each "
+         "where there are more than 256"},
+        {65535, 31,
+         "65535 sub-filters of 2031585 bytes in all: expected at least 32 "
+         "bytes each where there are more than 256"},
+        {65536, 64, "65536 sub-filters at offset 24: expected 1 to 65535"},
+        {100000, 64, "100000 sub-filters at offset 24: expected 1 to 65535"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        seen_filter *f = NULL;
+        seen_error e;
+        uint64_t taken;
+        size_t len;
+        seen_status s =
+            import_slots(cases[i].n, cases[i].slots, &f, &taken, &len, &e);
+        assert_int_equal(s, cases[i].wrong ? SEEN_CORRUPT : SEEN_OK);
+        assert_string_equal(e.text, cases[i].wrong ? cases[i].wrong : "");
+        assert_true(taken <= 8 * (uint64_t)len + 65536); /* seen.h */
+        if (s != SEEN_OK) {
+            assert_int_equal(taken, 0);
+            continue;
+        }
+        assert_int_equal(links_of(f), cases[i].n);
+        assert_false(seen_maybe_str(f, "key"));
+        seen_free(f);
+    }
+}
+
+/* What could not be read again is not made either. */
+static void a_chain_of_tiny_links_ends(void **state)
+{
+    (void)state;
+    seen_filter *f =
+        test_filter((seen_spec){.dialect = "redisbloom-cf", .items = 1});
+    unsigned n = 0;
+    for (seen_status s = SEEN_OK; s == SEEN_OK; n++) {
+        uint8_t key[4] = {0, 0, (uint8_t)(n >> 8), (uint8_t)n};
+        s = seen_add(f, key, 4);
+        assert_true(s == SEEN_OK || s == SEEN_FULL);
+    }
+    assert_int_equal(links_of(f), 256);
+    assert_int_equal(count_numbers(f, 0, n - 1), n - 1);
+    must_survive(f);
+    seen_free(f);
+}
+
 /* ---- Guava --------------------------------------------------------------- */
 
 static void guava_sizes_are_the_originals(void **state)
@@ -1431,6 +1627,10 @@ int main(void)
         cmocka_unit_test(redisbloom_that_does_not_scale_is_full),
         cmocka_unit_test(redisbloom_grows_as_far_as_its_limit),
         cmocka_unit_test(redisbloom_of_more_bits_than_there_are_is_refused),
+        cmocka_unit_test(small_filters_stay_small),
+        cmocka_unit_test(chains_have_as_many_links_as_it_takes),
+        cmocka_unit_test(tiny_links_take_bounded_memory),
+        cmocka_unit_test(a_chain_of_tiny_links_ends),
         cmocka_unit_test(a_cuckoo_filter_counts_and_forgets),
         cmocka_unit_test(guava_sizes_are_the_originals),
         cmocka_unit_test(guavas_strategies_are_two_dialects),

@@ -17,19 +17,19 @@
 
 /* ---- The reference ------------------------------------------------------ */
 
-#define MOST_PRINTS 600
-#define MOST_GENS   16
+#define PRINTS_MAX 600
+#define GENS_MAX   16
 
 struct model_gen {
     uint64_t first, newest;
     uint32_t universe;
     size_t n;
-    uint64_t print[MOST_PRINTS];
+    uint64_t print[PRINTS_MAX];
 };
 
 struct model {
     size_t count;
-    struct model_gen gen[MOST_GENS]; /* newest first */
+    struct model_gen gen[GENS_MAX]; /* newest first */
 };
 
 static bool gen_has(const struct model_gen *g, uint64_t print)
@@ -242,17 +242,17 @@ static void assert_same(struct user *u, uint64_t now)
     }
 }
 
-#define MOST_BATCH 60
+#define BATCH_MAX 60
 
 struct batch {
     size_t n;
-    uint64_t id[MOST_BATCH];
-    seen_key key[MOST_BATCH];
+    uint64_t id[BATCH_MAX];
+    seen_key key[BATCH_MAX];
 };
 
 static void fill(struct batch *b, struct test_rng *r, uint64_t ids)
 {
-    b->n = test_below(r, 4) ? test_below(r, 6) : test_below(r, MOST_BATCH);
+    b->n = test_below(r, 4) ? test_below(r, 6) : test_below(r, BATCH_MAX);
     for (size_t i = 0; i < b->n; i++) {
         b->id[i] = test_below(r, ids);
         b->key[i] = (seen_key){&b->id[i], sizeof b->id[i]};
@@ -261,7 +261,7 @@ static void fill(struct batch *b, struct test_rng *r, uint64_t ids)
 
 static void check_asking(struct user *u, struct batch *b, uint64_t now)
 {
-    bool answers[MOST_BATCH];
+    bool answers[BATCH_MAX];
     struct model live = u->m;
     model_expire(&live, &u->policy, model_time(&u->m, now));
     assert_int_equal(seen_exposure_maybe_many(u->x, record_of(u), now,
@@ -284,11 +284,11 @@ static bool stale(const struct model *live, struct batch *b, size_t i)
 
 static void do_mark(struct user *u, struct batch *b, uint64_t now)
 {
-    bool fresh[MOST_BATCH];
+    bool fresh[BATCH_MAX];
     seen_record result;
     uint64_t time = model_time(&u->m, now);
     model_expire(&u->m, &u->policy, time);
-    bool expected[MOST_BATCH];
+    bool expected[BATCH_MAX];
     for (size_t i = 0; i < b->n; i++)
         expected[i] = !stale(&u->m, b, i);
     assert_int_equal(seen_exposure_mark(u->x, record_of(u), now,
@@ -296,7 +296,7 @@ static void do_mark(struct user *u, struct batch *b, uint64_t now)
                                         &result),
                      SEEN_OK);
     keep(u, result);
-    uint64_t h[MOST_BATCH];
+    uint64_t h[BATCH_MAX];
     for (size_t i = 0; i < b->n; i++)
         h[i] = hash_of(&b->id[i]);
     model_make_way(&u->m, &u->policy, u->x->universe, time, h, b->n);
@@ -311,8 +311,8 @@ static void do_take(struct user *u, struct batch *b, uint64_t now, size_t count)
     seen_record result;
     uint64_t time = model_time(&u->m, now);
     model_expire(&u->m, &u->policy, time);
-    const seen_key *expected[MOST_BATCH];
-    seen_key before[MOST_BATCH];
+    const seen_key *expected[BATCH_MAX];
+    seen_key before[BATCH_MAX];
     size_t wanted = 0, taken = 0;
     memcpy(before, b->key, sizeof before);
     for (size_t i = 0; i < b->n && wanted < count; i++)
@@ -322,7 +322,7 @@ static void do_take(struct user *u, struct batch *b, uint64_t now, size_t count)
                      SEEN_OK);
     keep(u, result);
     assert_int_equal(taken, wanted);
-    uint64_t h[MOST_BATCH];
+    uint64_t h[BATCH_MAX];
     for (size_t i = 0; i < taken; i++) {
         assert_ptr_equal(b->key[i].data, expected[i]->data);
         uint64_t id;
@@ -341,7 +341,7 @@ static void do_fresh(struct user *u, struct batch *b, uint64_t now)
 {
     struct model live = u->m;
     model_expire(&live, &u->policy, model_time(&u->m, now));
-    const void *expected[MOST_BATCH];
+    const void *expected[BATCH_MAX];
     size_t wanted = 0, fresh = 0;
     for (size_t i = 0; i < b->n; i++)
         if (!stale(&live, b, i)) expected[wanted++] = b->key[i].data;
@@ -505,7 +505,7 @@ static void many_marks_in_one_pass_are_the_same(void **state)
         enum {
             MARKS = 12
         };
-        uint64_t now = test_below(&r, 1000000), h[MARKS][MOST_BATCH];
+        uint64_t now = test_below(&r, 1000000), h[MARKS][BATCH_MAX];
         for (int round = 0; round < 4; round++) {
             struct seen_marks marks[MARKS];
             seen_record one = record_of(&u), all;

@@ -217,7 +217,7 @@ static void check_round_trip(const seen_filter *f)
 
 /* ---- Random operations -------------------------------------------------- */
 
-#define MOST_BATCH 400
+#define BATCH_MAX 400
 
 struct world {
     struct test_rng r;
@@ -288,11 +288,10 @@ static void add(struct world *w)
 
 static void batch(struct world *w)
 {
-    static uint64_t number[MOST_BATCH], bytes[MOST_BATCH];
-    static seen_key keys[MOST_BATCH];
-    static bool answers[MOST_BATCH];
-    size_t n =
-        (size_t)test_below(&w->r, test_below(&w->r, 4) ? 20 : MOST_BATCH);
+    static uint64_t number[BATCH_MAX], bytes[BATCH_MAX];
+    static seen_key keys[BATCH_MAX];
+    static bool answers[BATCH_MAX];
+    size_t n = (size_t)test_below(&w->r, test_below(&w->r, 4) ? 20 : BATCH_MAX);
     for (size_t i = 0; i < n; i++) {
         number[i] = random_key(w);
         bytes[i] = test_key(number[i]);
