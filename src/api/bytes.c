@@ -281,7 +281,7 @@ static seen_status read_common(const struct seen_native *h,
                             .flags = keyed ? SEEN_KEYED : 0,
                             .plan = h->plan,
                             .items = h->items,
-                            .key_form = (seen_key_form)h->key_form};
+                            .key_form = (uint8_t)h->key_form};
     if (!common->ops)
         return seen_fail(
             e, SEEN_UNSUPPORTED, "buf",
@@ -540,7 +540,7 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
 
     /* 2. The state. */
     seen_allocator a = seen_allocator_or_default(allocator);
-    seen_filter *f = seen_alloc_zeroed(&a, common.ops->state_size);
+    seen_filter *f = seen_state_open(common.ops, &a);
     if (!f) return SEEN_NOMEM;
     *f = common;
     f->allocator = a;
@@ -645,7 +645,7 @@ static seen_status look(const void *buf, size_t len, seen_facts *facts,
                       .keyed = h.flags & SEEN_NATIVE_KEYED,
                       .secret_apart = h.flags & SEEN_NATIVE_APART,
                       .journaled = h.flags & SEEN_NATIVE_JOURNALED,
-                      .key_form = f->key_form,
+                      .key_form = (seen_key_form)f->key_form,
                       .id = h.id,
                       .epoch = h.epoch};
     size_t room =

@@ -126,7 +126,7 @@ static seen_status import_view(seen_filter **out, const char *dialect,
             "them into memory with seen_import()",
             dialect);
     seen_allocator a = seen_allocator_or_default(spec ? spec->allocator : NULL);
-    struct seen_foreign *f = seen_alloc_zeroed(&a, sizeof *f);
+    struct seen_foreign *f = (void *)seen_state_open(shape.common.ops, &a);
     if (!f) return SEEN_NOMEM;
     *f = shape;
     f->common.allocator = a;
