@@ -7,9 +7,10 @@
  *            a blocked filter that was planned for exactly these keys, in turns
  * build      seen_build() of a fuse filter from 8-byte keys, one core
  *
- * A scalable filter starts with room for 1/128 of the keys and is measured when
- * its layers are full, and right after it opened the next one; the blocked
- * filter beside it knew the number of keys.
+ * A scalable filter starts with room for 1/128 of the keys, as a guess, and is
+ * measured when its layers are full, and right after it opened the next one; the
+ * blocked filter beside it knew the number of keys. "Sized" ones were told that
+ * number, or a hundredth of it.
  *
  * A round is 65536 lookups with hashes made outside the time: so short that even
  * on a busy machine some rounds go through undisturbed.
@@ -63,13 +64,16 @@ static void must(seen_status status, const char *what)
     if (status != SEEN_OK) bench_die("%s: %s", what, seen_strerror(status));
 }
 
-static seen_filter *make(seen_kind kind, uint64_t items, double fpp)
+static seen_filter *make_with(seen_spec spec)
 {
     seen_filter *f;
-    must(seen_new(&f, &(seen_spec){.items = items, .fpp = fpp, .kind = kind},
-                  NULL),
-         seen_kind_name(kind));
+    must(seen_new(&f, &spec, NULL), seen_kind_name(spec.kind));
     return f;
+}
+
+static seen_filter *make(seen_kind kind, uint64_t items, double fpp)
+{
+    return make_with((seen_spec){.items = items, .fpp = fpp, .kind = kind});
 }
 
 /* Adds keys from .. to. */
@@ -281,7 +285,10 @@ static void scalable_rows(uint64_t items, const char *label, double fpp)
     struct measured m = {
         .name = name, .fpp = fpp, .times = 1.5, .absent = 6, .present = 2.5};
     bench_note("scalable, %s at %g%%", label, fpp * 100);
-    seen_filter *f = make(SEEN_SCALABLE, items / 128, fpp);
+    seen_filter *f = make_with((seen_spec){.kind = SEEN_SCALABLE,
+                                           .items = items / 128,
+                                           .fpp = fpp,
+                                           .flags = SEEN_GUESS});
     fill(f, 0, items / 128 * 128);
     m.items = items / 128 * 128;
     snprintf(name, sizeof name, "scalable, %s at %g%%, full", label, fpp * 100);
@@ -295,6 +302,26 @@ static void scalable_rows(uint64_t items, const char *label, double fpp)
     size_rows(f, &m);
     lookup_rows(f, &m);
     seen_free(f);
+}
+
+/* With the number of keys that come, and with a hundredth of it. */
+static void sized_rows(uint64_t items, const char *label, double fpp)
+{
+    char name[64];
+    struct measured m = {.name = name, .fpp = fpp, .items = items};
+    for (uint64_t times = 1; times <= 100; times *= 100) {
+        snprintf(name, sizeof name, "sized, %s at %g%%, at %ux", label,
+                 fpp * 100, (unsigned)times);
+        bench_note("%s", name);
+        m.times = times == 1 ? 1.06 : fpp < 0.01 ? 1.9 : 2.3;
+        m.absent = times == 1 ? 1.1 : 8;
+        m.present = times == 1 ? 1.1 : 3;
+        seen_filter *f = make(SEEN_SCALABLE, items / times, fpp);
+        fill(f, 0, items);
+        size_rows(f, &m);
+        lookup_rows(f, &m);
+        seen_free(f);
+    }
 }
 
 int main(int argc, char **argv)
@@ -317,6 +344,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < (o.quick ? 2 : 3); i++) {
         scalable_rows(sizes[i].items, sizes[i].label, 0.01);
         scalable_rows(sizes[i].items, sizes[i].label, 0.001);
+        sized_rows(sizes[i].items, sizes[i].label, 0.01);
+        sized_rows(sizes[i].items, sizes[i].label, 0.001);
     }
     return bench_finish();
 }

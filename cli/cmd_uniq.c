@@ -130,8 +130,10 @@ static seen_spec make_spec(void)
 {
     if (!bloom_wanted()) return (seen_spec){.kind = SEEN_SET};
     if (!wish.items && !wish.memory)
-        return (seen_spec){
-            .kind = SEEN_SCALABLE, .items = FIRST_LINES, .fpp = wish.rate};
+        return (seen_spec){.kind = SEEN_SCALABLE,
+                           .items = FIRST_LINES,
+                           .fpp = wish.rate,
+                           .flags = SEEN_GUESS};
     seen_spec spec = {.items = wish.items, .fpp = wish.rate};
     if (wish.items && wish.rate > 0)
         spec.limit = wish.memory;
@@ -144,7 +146,7 @@ static seen_spec make_spec(void)
 static void make_filter(struct run *r, seen_spec spec)
 {
     spec.secret = new_secret();
-    if (spec.secret) spec.flags = SEEN_KEYED;
+    if (spec.secret) spec.flags |= SEEN_KEYED;
     r->plan = plan_or_fail(&spec, "-M");
     seen_status status = seen_new(&r->filter, &spec, NULL);
     if (status == SEEN_NOMEM) {

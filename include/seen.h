@@ -149,6 +149,7 @@ typedef enum seen_kind {
 /* seen_spec.flags */
 #define SEEN_CONCURRENT 1u /* lock-free adds from many threads */
 #define SEEN_KEYED      2u /* SipHash with a secret: safe against chosen keys */
+#define SEEN_GUESS      4u /* SEEN_SCALABLE: many more than `items` may come */
 
 /*
  * How the program that made a filter turned text into keys. The filter carries
@@ -175,7 +176,10 @@ typedef struct seen_allocator {
  * Zero every field you do not care about: zero means "the default".
  *
  * Set any two of items, fpp and bits; the third is derived. With all three, the
- * bits must be enough. Set hashes as well to insist on k. SEEN_SCALABLE needs fpp alone; items is then what to begin with.
+ * bits must be enough. Set hashes as well to insist on k.
+ * SEEN_SCALABLE needs fpp alone. With items it is about as small as SEEN_BLOCKED up
+ * to that number, and grows beyond it; without, or with SEEN_GUESS, it is larger at
+ * first (items is then where it begins) and smaller once it has grown a lot.
  * SEEN_BITMAP needs bits, the bound of its integers, and none of the others.
  */
 typedef struct seen_spec {
@@ -231,7 +235,9 @@ typedef struct seen_plan {
     uint32_t generations;
     uint64_t last;
     uint64_t window_ms;
-    uint32_t line; /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
+    uint32_t line;  /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
+    uint32_t sized; /* SEEN_SCALABLE: 1: `items` was given and was no guess: most
+                       of the rate is for those; 0: it is where growing begins */
 } seen_plan;
 
 /* Pure arithmetic, no allocation. SEEN_INVALID: the wish is impossible. */

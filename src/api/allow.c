@@ -41,12 +41,12 @@ seen_status seen_allow(seen_filter *f, const seen_allowlist *list,
     }
     seen_allowlist_free(f->allowed); /* which may be the list that was given */
     f->allowed = copy;
-    f->listed = list ? rule : (seen_listed)0;
+    f->listed = list ? (uint8_t)rule : 0;
     return SEEN_OK;
 }
 
 const seen_allowlist *seen_allowed(const seen_filter *f, seen_listed *rule)
 {
-    if (f->allowed && rule) *rule = f->listed;
+    if (f->allowed && rule) *rule = (seen_listed)f->listed;
     return f->allowed;
 }

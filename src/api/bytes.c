@@ -282,7 +282,7 @@ static seen_status read_common(const struct seen_native *h,
                             .flags = keyed ? SEEN_KEYED : 0,
                             .plan = h->plan,
                             .items = h->items,
-                            .key_form = (seen_key_form)h->key_form};
+                            .key_form = (uint8_t)h->key_form};
     if (!common->ops)
         return seen_fail(
             e, SEEN_UNSUPPORTED, "buf",
@@ -542,7 +542,7 @@ seen_status seen_restore(seen_filter **out, const uint8_t *buf,
 
     /* 2. The state. */
     seen_allocator a = seen_allocator_or_default(allocator);
-    seen_filter *f = seen_alloc_zeroed(&a, common.ops->state_size);
+    seen_filter *f = seen_state_open(common.ops, &a);
     if (!f) return SEEN_NOMEM;
     *f = common;
     f->allocator = a;

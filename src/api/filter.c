@@ -22,7 +22,7 @@ seen_status seen_make_like(seen_filter **out, const seen_filter *pattern,
                            size_t size, const seen_allocator *allocator)
 {
     seen_allocator a = seen_allocator_or_default(allocator);
-    seen_filter *f = seen_alloc_zeroed(&a, pattern->ops->state_size);
+    seen_filter *f = seen_state_open(pattern->ops, &a);
     if (!f) return SEEN_NOMEM;
     memcpy(f, pattern, size);
     f->allocator = a;
@@ -58,9 +58,9 @@ seen_status seen_make(seen_filter **f, const seen_spec *spec, bool built,
                          "seen_build() or seen_builder_new()",
                          pattern.ops->name);
     pattern.hash = seen_kind_hash(pattern.ops, keyed, pattern.plan.hash_bits);
-    pattern.flags = spec->flags;
+    pattern.flags = spec->flags & ~SEEN_GUESS; /* the plan says it */
     pattern.limit = spec->limit;
-    pattern.key_form = spec->key_form;
+    pattern.key_form = (uint8_t)spec->key_form;
     if (keyed)
         memcpy(pattern.secret, spec->secret, sizeof pattern.secret);
     else if (!pattern.hash->plain) /* which reads no seed */
@@ -308,7 +308,7 @@ static seen_status merge(seen_filter *into, const seen_filter *from,
         return seen_fail(e, SEEN_MISMATCH, "key_form",
                          "key_form %d and %d: the keys of the two were made "
                          "from text in different ways",
-                         (int)into->key_form, (int)from->key_form);
+                         into->key_form, from->key_form);
     if (into->frozen)
         return seen_fail(
             e, SEEN_UNSUPPORTED, "into",
@@ -366,7 +366,7 @@ seen_info seen_filter_info(const seen_filter *f)
     seen_info own = {.kind = f->plan.kind,
                      .flags = f->flags,
                      .hash = f->hash->name,
-                     .key_form = f->key_form,
+                     .key_form = (seen_key_form)f->key_form,
                      .hashes = f->plan.hashes,
                      .lines = f->plan.lines,
                      .layers = 1,

@@ -58,7 +58,7 @@ static seen_status check_spec(const seen_spec *spec, seen_error *e)
     if (!spec) return seen_fail_null(e, "spec");
     seen_status status = seen_spec_sane(spec, e);
     if (status != SEEN_OK) return status;
-    if (spec->flags & ~(SEEN_CONCURRENT | SEEN_KEYED))
+    if (spec->flags & ~(SEEN_CONCURRENT | SEEN_KEYED | SEEN_GUESS))
         return seen_fail(e, SEEN_INVALID, "flags",
                          "flags %u: a bit that this version does not know",
                          spec->flags);
@@ -106,13 +106,14 @@ seen_status seen_plan_check(const seen_spec *spec, seen_plan *plan,
         return seen_fail(e, SEEN_UNSUPPORTED, "kind",
                          "kind %u: not one that this version knows",
                          (unsigned)spec->kind);
-    if (spec->flags & ~ops->flags)
+    const uint32_t beyond = spec->flags & ~ops->flags;
+    if (beyond)
         return seen_fail(e, SEEN_UNSUPPORTED, "flags",
-                         "flags %u: kind %s cannot be %s", spec->flags,
-                         ops->name,
-                         spec->flags & ~ops->flags & SEEN_KEYED
-                             ? "keyed"
-                             : "changed by many threads at once");
+                         "flags %u: kind %s cannot %s", spec->flags, ops->name,
+                         beyond & SEEN_KEYED   ? "be keyed"
+                         : beyond & SEEN_GUESS ? "grow beyond a guess"
+                                               : "be changed by many threads "
+                                                 "at once");
     status = misplaced(spec, ops, e);
     if (status == SEEN_OK) status = ops->plan(spec, &found, e);
     if (status == SEEN_OK) status = within_limit(spec, found.bytes, e);

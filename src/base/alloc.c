@@ -13,6 +13,8 @@
  *     raw                 aligned                          raw + size + 64
  *      |<-- pad 1..64 -->|<------------- size ------------>|  rest  |
  *                       ^ the byte before holds pad
+ *
+ * A small block, which has no lines, only 16 bytes longer.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, mremap */
 
@@ -63,11 +65,30 @@ static size_t mapped_size(uint64_t size)
     return (size_t)(size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 }
 
-static uint8_t *align_inside(uint8_t *raw)
+static uint8_t *align_inside(uint8_t *raw, size_t align)
 {
-    size_t pad = SEEN_LINE_SIZE - (uintptr_t)raw % SEEN_LINE_SIZE;
+    size_t pad = align - (uintptr_t)raw % align;
     raw[pad - 1] = (uint8_t)pad;
     return raw + pad;
+}
+
+static void *take_aligned(const seen_allocator *a, size_t size, size_t align)
+{
+    size_t room = size + align;
+    uint8_t *raw = is_default(a) ? calloc(1, room) : a->alloc(a->ctx, room);
+    if (!raw) return NULL;
+    if (!is_default(a)) memset(raw, 0, room);
+    return align_inside(raw, align);
+}
+
+static void give_aligned(const seen_allocator *a, uint8_t *at, size_t size,
+                         size_t align)
+{
+    uint8_t *raw = at - at[-1];
+    if (is_default(a))
+        free(raw);
+    else
+        a->release(a->ctx, raw, size + align);
 }
 
 void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size)
@@ -75,12 +96,7 @@ void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size)
     if (!seen_size_fits(size) || size > PTRDIFF_MAX - 2 * HUGE_PAGE)
         return NULL;
     if (is_default(a) && size >= HUGE_PAGE) return map_pages(mapped_size(size));
-
-    size_t room = (size_t)size + SEEN_LINE_SIZE;
-    uint8_t *raw = is_default(a) ? calloc(1, room) : a->alloc(a->ctx, room);
-    if (!raw) return NULL;
-    if (!is_default(a)) memset(raw, 0, room);
-    return align_inside(raw);
+    return take_aligned(a, (size_t)size, SEEN_LINE_SIZE);
 }
 
 void seen_release(const seen_allocator *a, void *ptr, uint64_t size)
@@ -90,12 +106,18 @@ void seen_release(const seen_allocator *a, void *ptr, uint64_t size)
         munmap(ptr, mapped_size(size));
         return;
     }
-    uint8_t *aligned = ptr;
-    uint8_t *raw = aligned - aligned[-1];
-    if (is_default(a))
-        free(raw);
-    else
-        a->release(a->ctx, raw, (size_t)size + SEEN_LINE_SIZE);
+    give_aligned(a, ptr, (size_t)size, SEEN_LINE_SIZE);
+}
+
+void *seen_alloc_small(const seen_allocator *a, uint64_t size)
+{
+    if (!seen_size_fits(size) || size > PTRDIFF_MAX / 2) return NULL;
+    return take_aligned(a, (size_t)size, SEEN_SMALL_ALIGN);
+}
+
+void seen_release_small(const seen_allocator *a, void *ptr, uint64_t size)
+{
+    if (ptr) give_aligned(a, ptr, (size_t)size, SEEN_SMALL_ALIGN);
 }
 
 void seen_release_piece(const seen_allocator *a, void *piece, uint64_t size)

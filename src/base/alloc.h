@@ -1,8 +1,8 @@
 /*
  * alloc.h - memory, from the user's allocator or from the system's.
  *
- * Every block is aligned to a cache line, whatever the allocator gives, and
- * remembers nothing: whoever asked for n bytes gives n bytes back.
+ * Every block is aligned, to a cache line if it has lines, whatever the allocator
+ * gives, and remembers nothing: whoever asked for n bytes gives n bytes back.
  */
 #ifndef SEEN_ALLOC_H
 #define SEEN_ALLOC_H
@@ -28,6 +28,11 @@ static inline bool seen_allocator_ok(const seen_allocator *a)
 SEEN_PRIVATE void *seen_alloc_zeroed(const seen_allocator *a, uint64_t size);
 SEEN_PRIVATE void seen_release(const seen_allocator *a, void *ptr,
                                uint64_t size);
+
+/* The same for what has no lines: aligned to SEEN_SMALL_ALIGN only. */
+#define SEEN_SMALL_ALIGN 16
+void *seen_alloc_small(const seen_allocator *a, uint64_t size);
+void seen_release_small(const seen_allocator *a, void *ptr, uint64_t size);
 
 /* A block larger than this comes in whole pages from the system, if from the
  * default allocator, and pieces of it (multiples of SEEN_PIECE from its start)

@@ -85,11 +85,19 @@ void seen_parts_clear(seen_filter *f)
         memset(part.at, 0, (size_t)part.len);
 }
 
+seen_filter *seen_state_open(const struct seen_filter_ops *ops,
+                             const seen_allocator *allocator)
+{
+    seen_filter *f = seen_alloc_small(allocator, ops->state_size);
+    if (f) f->allocator = *allocator;
+    return f;
+}
+
 void seen_state_close(seen_filter *f)
 {
     seen_allocator a = f->allocator;
     if (f->ops->disown) f->ops->disown(f);
-    seen_release(&a, f, f->ops->state_size);
+    seen_release_small(&a, f, f->ops->state_size);
 }
 
 /* ---- What kinds share --------------------------------------------------- */

@@ -42,15 +42,15 @@ struct seen_filter {
     bool (*maybe_lines)(const struct seen_lines *lines, seen_hash h);
     uint8_t secret[16]; /* key or seed */
     uint32_t flags;
+    uint8_t listed;   /* seen_listed: what `allowed` means */
+    uint8_t key_form; /* seen_key_form: carried, never read */
+    bool borrowed;    /* the parts belong to somebody else */
+    bool frozen;      /* and must not be changed */
     seen_allocator allocator;
     seen_plan plan;
     uint64_t limit; /* bytes a kind that grows may reach; 0 = no limit */
     uint64_t items; /* adds that changed something */
-    bool borrowed;  /* the parts belong to somebody else */
-    bool frozen;    /* and must not be changed */
     seen_allowlist *allowed; /* NULL, or the filter's own: api/allow.c */
-    seen_listed listed;      /* what that means */
-    seen_key_form key_form;  /* carried, never read */
 };
 
 /* Where there is maybe_lines. */
@@ -201,7 +201,9 @@ void seen_parts_close(seen_filter *f);
 void seen_parts_copy(seen_filter *to, const seen_filter *from);
 void seen_parts_clear(seen_filter *f);
 
-/* Gives back the filter itself. */
+/* The filter itself, all zeros but for its allocator, or NULL; and back. */
+seen_filter *seen_state_open(const struct seen_filter_ops *ops,
+                             const seen_allocator *allocator);
 void seen_state_close(seen_filter *f);
 
 /* ---- What kinds share --------------------------------------------------- */

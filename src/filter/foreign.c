@@ -233,7 +233,7 @@ seen_status seen_foreign_make(seen_filter **out, struct seen_foreign *shape,
                               bool view)
 {
     const seen_allocator a = shape->common.allocator;
-    struct seen_foreign *f = seen_alloc_zeroed(&a, sizeof *f);
+    struct seen_foreign *f = (void *)seen_state_open(shape->common.ops, &a);
     if (!f) {
         seen_foreign_end(shape);
         return SEEN_NOMEM;

@@ -8,21 +8,28 @@
  * one of them is wrong, so each gets a share of the promised rate p and the
  * shares of all layers there could ever be add up to 1:
  *
+ *     how many keys come is not known (spec.items is 0: x = 65,536; or a guess):
  *     layer             0     1     2     3     4     5      6     7    ...
  *     keys              1x    3x   12x   48x   64x   96x   168x  294x  ...
  *     all together      1x    4x   16x   64x  128x  224x   392x  686x  x1.75
  *     share, of 13      1     1     1     2     2    1.5   1.1   0.8   x0.75
  *
- * x is the first capacity, spec.items. A layer is an array of 512-bit lines as
- * in blocked.c, with one line for a key, or two where that saves a sixth of the
- * memory. A key that no layer has is added to the newest; before that goes
- * beyond its capacity, the next one is opened.
+ *     sized: spec.items says x keys, and x is meant:
+ *     layer             0     1     2     3     4     5      6     7    ...
+ *     keys              1x   1.2x  2.6x  5.8x   13x   28x   62x   85x  ...
+ *     all together      1x   2.2x  4.8x   11x   23x   52x  113x  198x  x1.75
+ *     share, of 90      72    1     1     1     1     2     3    2.3   x0.75
  *
- * Worked example: p = 1 %, first capacity 65,536. The first layer keeps 1/13 %
- * with 2111 lines, 16.5 bits a key instead of the 10.1 of a filter that need not
- * think of later layers. With 8.4 million keys there are five full layers of
- * 15.5 MB, 14.8 bits a key; their rates add up to 7/13 of 1 %. The next key
- * opens the sixth: 26.2 bits a key, until that one fills.
+ * A layer is an array of 512-bit lines as in blocked.c, with one line for a key,
+ * or two where that saves a sixth of the memory. A key that no layer has is added
+ * to the newest; before that goes beyond its capacity, the next one is opened.
+ *
+ * Worked example: p = 1 %, nothing else known. The first layer keeps 1/13 % for
+ * 65,536 keys with 2111 lines, 16.5 bits a key instead of the 10.1 of a filter that
+ * need not think of later layers. With 8.4 million keys there are five full layers
+ * of 15.5 MB, 14.8 bits a key; their rates add up to 7/13 of 1 %. The next key
+ * opens the sixth: 26.2 bits a key, until that one fills. Had spec.items said
+ * 8 million, there would be one layer that keeps 0.8 %: 10.6 bits a key.
  *
  * What the schedule costs. Shares are like code lengths: to keep 1/13 of the
  * rate takes log2(13) more halvings of it, 1.5 bits each, and no schedule
@@ -51,6 +58,30 @@
  * filter that knew n. The last row would be smaller at 0.1 % but read two lines
  * for a key that is there.
  *
+ * Sized. Whoever says how many keys come is nearly always right, so the first
+ * layer has four fifths of the rate, and growing is for those who were wrong: it
+ * must not cost much then either. Bits a key over those of a blocked filter that
+ * knew n, at the moment of n keys, whatever room is left (s: the first share;
+ * "mean": over the logarithm of n from 1x to 1000x; layers at 100x):
+ *
+ *     at 1 %                        layers    1x    2x    10x   100x   mean
+ *     doubling, s = 1/2, r = 1/2       8     1.15  1.23  2.76   2.67   2.69
+ *     doubling, s = 4/5, r = 0.8       8     1.05  1.44  3.11   2.61   2.73
+ *     x 1.6, s = 4/5, most at 8       11     1.05  2.13  2.06   2.21   2.46
+ *     doubling up to 64x, then x 1.75  8     1.05  1.55  3.19   2.23   2.69
+ *     1, 2, 4, 12, 36, 110             6     1.05  1.55  2.37   2.11   3.04
+ *     this one, sized                  7     1.05  1.76  2.09   2.22   2.81
+ *     RedisBloom (classic bits)        7     1.09  1.78  2.12   2.30   2.48
+ *
+ *     at 0.1 %: this one 1.04, 1.48, 1.65, 1.68, mean 2.18;
+ *               RedisBloom 1.01, 1.60, 1.82, 1.87, mean 2.06
+ *
+ * (RedisBloom's links are twice as large each, and keep half the rate of the one
+ * before.) People guess wrong by round factors: 2.2 puts the growths a tenth behind
+ * 2x, 10x and 100x. Four fifths of the rate and not three quarters, because layers
+ * are whole lines: 1000 keys at 0.1 % take 32 of them, 16.4 bits a key; with 3/4
+ * they would take 33.
+ *
  * What else there is, computed or measured:
  * - Unfolding: a full layer is doubled by writing every line twice. Every key
  *   then counts twice: a layer that starts at half its lines holds 1.5 times
@@ -71,9 +102,10 @@
  * where the keys it has by now put it: half of the keys that are there are found
  * in the first, seven in eight in the first two. layers.c asks for a batch.
  *
- * Choose SEEN_BLOCKED where n is known within a factor of two, even if that is
- * only an upper bound: it is smaller, and four to six times as fast for keys
- * that are not there. Choose SEEN_SET where no wrong "maybe" is wanted.
+ * Choose SEEN_BLOCKED where n is an upper bound: it is a twentieth smaller than a
+ * sized filter that has not grown, and as fast; once that has grown, four to eight
+ * times as fast for keys that are not there. Choose SEEN_SET where no wrong
+ * "maybe" is wanted.
  *
  * The file is long because growing touches everything that a kind does: planning,
  * memory, saving, adding and merging all go by the same list of layers.
@@ -89,8 +121,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LAYERS_MAX     48 /* 2^41 times the first capacity */
-#define FEW            4  /* layers at hand */
+#define LAYERS_MAX     48 /* 2^41 times the first capacity; 2^39 if sized */
 #define PIECE          SEEN_LAYERS_PIECE
 #define FIRST_ITEMS    65536               /* where the spec does not say */
 #define ITEMS_MAX      ((uint64_t)1 << 40) /* of all layers: the hash's share */
@@ -101,17 +132,20 @@ struct layer {
     uint64_t items;    /* adds that changed it */
 };
 
-/* Most filters have few layers and many filters are small, so the first few lie
- * in the filter itself, and a block of its own is for those who outgrow that. */
+/* Most filters that are sized have one layer, and many filters are small, so the
+ * first lies in the filter itself, and a block of its own is for those who outgrow
+ * that. */
 struct scalable {
     seen_filter common; /* .items: of all layers */
     const struct seen_kernel *kernel;
     uint32_t n, room;         /* layers, and places for them */
-    struct layer *layer;      /* oldest first */
-    struct seen_lines *lines; /* and their bits */
-    struct layer few_layer[FEW];
-    struct seen_lines few_lines[FEW];
+    struct seen_lines *lines; /* their bits, oldest first; behind as many places,
+                                 what else there is to each: layers() */
+    struct seen_lines first_lines;
+    struct layer first_layer;
 };
+
+static_assert(sizeof(struct scalable) <= 256, "small filters stay small");
 
 static struct scalable *self(seen_filter *f)
 {
@@ -123,23 +157,49 @@ static const struct scalable *peek(const seen_filter *f)
     return (const struct scalable *)f;
 }
 
-/* ---- The schedule ------------------------------------------------------- */
-
-/* Of the promised rate, for layer i: 1, 1, 1, 2, 2 thirteenths, then three
- * quarters of the one before. The sum over all layers there could be is 1. */
-static double share_of(uint32_t i)
+static struct layer *layers(const struct scalable *s)
 {
-    double share = i < 3 ? 1.0 / 13 : 2.0 / 13;
-    for (; i > 4; i--)
-        share *= 0.75;
-    return share;
+    return s->room == 1 ? (struct layer *)(uintptr_t)&s->first_layer
+                        : (struct layer *)(void *)(s->lines + s->room);
 }
 
-/* Keys of layer i > 0, behind layers for `total`: 4, 4, 4, 2 times as many in
- * all, then 1.75 times. */
-static uint64_t next_capacity(uint32_t i, uint64_t total)
+/* ---- The schedule ------------------------------------------------------- */
+
+/*
+ * What layer i has: its share of the promised rate, as parts of `whole`, and how
+ * many twentieths of the keys before it all layers up to it hold. Behind the last
+ * one named, 3/4 of the share before and 1.75 times the keys: that adds 3 more of
+ * the last share, so that the sum over all layers there could be is 1.
+ */
+struct schedule {
+    uint32_t whole, named;
+    uint8_t share[7], twentieths[7];
+};
+
+static const struct schedule schedules[] = {
+    {13, 5, {1, 1, 1, 2, 2}, {20, 80, 80, 80, 40}},
+    {90, 7, {72, 1, 1, 1, 1, 2, 3}, {20, 44, 44, 44, 44, 44, 44}}};
+
+static const struct schedule *schedule_of(const seen_plan *plan)
 {
-    uint64_t wanted = i < 4 ? 3 * total : i == 4 ? total : total / 4 * 3;
+    return &schedules[plan->sized ? 1 : 0];
+}
+
+static double share_of(const seen_plan *plan, uint32_t i)
+{
+    const struct schedule *s = schedule_of(plan);
+    double times = 1;
+    for (; i >= s->named; i--)
+        times *= 0.75;
+    return times * s->share[i] / s->whole;
+}
+
+/* Keys of layer i > 0, behind layers for `total`. */
+static uint64_t next_capacity(const seen_plan *plan, uint32_t i, uint64_t total)
+{
+    const struct schedule *s = schedule_of(plan);
+    uint64_t wanted =
+        total * ((i < s->named ? s->twentieths[i] : 35) - 20) / 20;
     if (wanted == 0) wanted = 1;
     return seen_min64(wanted, ITEMS_MAX - total);
 }
@@ -155,7 +215,7 @@ static bool layout_for(const seen_plan *plan, uint32_t i, uint64_t capacity,
                        struct seen_line_layout *best)
 {
     double spare = seen_hash_fpp((double)ITEMS_MAX, plan->hash_bits);
-    double fpp = (plan->fpp - spare) * share_of(i);
+    double fpp = (plan->fpp - spare) * share_of(plan, i);
     return seen_line_layout_paying(capacity, fpp, SEEN_SAVES_TENTH, 8, best);
 }
 
@@ -185,7 +245,7 @@ static double scalable_plan_fpp(const seen_plan *plan, uint64_t items)
         if (total == items)
             return fmin(1, seen_fpp_combined(rates, i + 1) +
                                seen_hash_fpp((double)items, plan->hash_bits));
-        capacity = next_capacity(i + 1, total);
+        capacity = next_capacity(plan, i + 1, total);
         if (capacity == 0 || !layout_for(plan, i + 1, capacity, &l)) break;
     }
     return NAN;
@@ -222,6 +282,7 @@ static seen_status scalable_plan(const seen_spec *spec, seen_plan *plan,
                          spec->fpp);
 
     plan->items = spec->items ? spec->items : FIRST_ITEMS;
+    plan->sized = spec->items > 0 && !(spec->flags & SEEN_GUESS);
     plan->fpp = spec->fpp;
     struct seen_line_layout l;
     if (!layout_for(plan, 0, plan->items, &l))
@@ -281,7 +342,8 @@ static struct seen_lines lines_from(const seen_filter *f,
 
 static uint32_t room_for(uint32_t n)
 {
-    uint32_t room = FEW;
+    if (n <= 1) return 1;
+    uint32_t room = 4;
     while (room < n)
         room *= 2;
     return room;
@@ -289,7 +351,7 @@ static uint32_t room_for(uint32_t n)
 
 static uint64_t rows_bytes(uint32_t room)
 {
-    return room > FEW
+    return room > 1
                ? room * (sizeof(struct layer) + sizeof(struct seen_lines))
                : 0;
 }
@@ -308,13 +370,13 @@ static uint64_t total_capacity(const struct scalable *s)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n; i++)
-        sum += s->layer[i].capacity;
+        sum += layers(s)[i].capacity;
     return sum;
 }
 
 static uint64_t newest_room(const struct scalable *s)
 {
-    const struct layer *newest = &s->layer[s->n - 1];
+    const struct layer *newest = &layers(s)[s->n - 1];
     return newest->items < newest->capacity ? newest->capacity - newest->items
                                             : 0;
 }
@@ -334,12 +396,12 @@ static seen_status get_words(seen_filter *f, struct seen_lines *lines,
 
 /* The lines of layer i; with 64-bit hashes 2^32 at most, so maybe for fewer
  * keys than wanted. */
-static bool plan_layer(const seen_filter *f, uint32_t i, uint64_t *capacity,
-                       struct seen_lines *lines)
+static bool plan_layer(const seen_filter *f, const seen_plan *plan, uint32_t i,
+                       uint64_t *capacity, struct seen_lines *lines)
 {
     struct seen_line_layout l;
     for (; *capacity > 0; *capacity /= 2) {
-        if (!layout_for(&f->plan, i, *capacity, &l)) return false;
+        if (!layout_for(plan, i, *capacity, &l)) return false;
         if (f->hash->bits == 128 || l.count <= UINT32_MAX) {
             *lines = lines_from(f, &l);
             return true;
@@ -348,19 +410,18 @@ static bool plan_layer(const seen_filter *f, uint32_t i, uint64_t *capacity,
     return false;
 }
 
-static void use_few(struct scalable *s)
+static void use_first(struct scalable *s)
 {
-    s->room = FEW;
-    s->layer = s->few_layer;
-    s->lines = s->few_lines;
+    s->room = 1;
+    s->lines = &s->first_lines;
 }
 
 static void scalable_disown(seen_filter *f)
 {
     struct scalable *s = self(f);
-    if (s->room > FEW)
-        seen_release(&f->allocator, s->layer, rows_bytes(s->room));
-    use_few(s);
+    if (s->room > 1)
+        seen_release_small(&f->allocator, s->lines, rows_bytes(s->room));
+    use_first(s);
 }
 
 /* Places for n layers; those that are there stay. */
@@ -369,30 +430,42 @@ static seen_status make_room(seen_filter *f, uint32_t n)
     struct scalable *s = self(f);
     if (n <= s->room) return SEEN_OK;
     uint32_t room = room_for(n);
-    struct layer *layer = seen_alloc_zeroed(&f->allocator, rows_bytes(room));
-    if (!layer) return SEEN_NOMEM;
-    struct seen_lines *lines = (struct seen_lines *)(layer + room);
-    memcpy(layer, s->layer, s->n * sizeof *layer);
+    struct seen_lines *lines =
+        seen_alloc_small(&f->allocator, rows_bytes(room));
+    if (!lines) return SEEN_NOMEM;
     memcpy(lines, s->lines, s->n * sizeof *lines);
+    memcpy(lines + room, layers(s), s->n * sizeof(struct layer));
     scalable_disown(f);
     s->room = room;
-    s->layer = layer;
     s->lines = lines;
     return SEEN_OK;
+}
+
+/* One layer needs no block. */
+static void drop_room(seen_filter *f)
+{
+    struct scalable *s = self(f);
+    if (s->n > 1 || s->room == 1) return;
+    s->first_lines = s->lines[0];
+    s->first_layer = layers(s)[0];
+    scalable_disown(f);
 }
 
 static seen_status open_layer(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
     struct seen_lines lines;
-    if (s->n == LAYERS_MAX || !plan_layer(f, s->n, &capacity, &lines) ||
+    if (s->n == LAYERS_MAX || !plan_layer(f, &f->plan, s->n, &capacity, &lines) ||
         total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
     seen_status status = make_room(f, s->n + 1);
     if (status == SEEN_OK) status = get_words(f, &lines, 0);
-    if (status != SEEN_OK) return status;
+    if (status != SEEN_OK) {
+        drop_room(f);
+        return status;
+    }
     s->lines[s->n] = lines;
-    s->layer[s->n] = (struct layer){.capacity = capacity};
+    layers(s)[s->n] = (struct layer){.capacity = capacity};
     s->n++;
     return SEEN_OK;
 }
@@ -400,7 +473,7 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
 static seen_status grow(seen_filter *f)
 {
     const struct scalable *s = self(f);
-    return open_layer(f, next_capacity(s->n, total_capacity(s)));
+    return open_layer(f, next_capacity(&f->plan, s->n, total_capacity(s)));
 }
 
 /* The first layer is what the plan says, also in a file. */
@@ -408,22 +481,26 @@ static void plan_first(seen_plan *plan, uint64_t capacity,
                        const struct seen_lines *lines)
 {
     plan->items = capacity;
+    plan->sized = 1;
     plan->hashes = 8 * lines->regions;
     plan->bits = lines_bits(lines);
     cost(plan);
 }
 
-/* The newest layer is still empty: another in its place. */
+/* The newest layer is still empty: another in its place. If it is the first, the
+ * capacity has now been named. */
 static seen_status replace_newest(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
     struct seen_lines lines, *old = &s->lines[s->n - 1];
-    if (!plan_layer(f, s->n - 1, &capacity, &lines)) return SEEN_FULL;
+    seen_plan plan = f->plan;
+    if (s->n == 1) plan.sized = 1;
+    if (!plan_layer(f, &plan, s->n - 1, &capacity, &lines)) return SEEN_FULL;
     seen_status status = get_words(f, &lines, lines_bytes(old));
     if (status != SEEN_OK) return status;
     seen_release(&f->allocator, old->words, lines_bytes(old));
     *old = lines;
-    s->layer[s->n - 1].capacity = capacity;
+    layers(s)[s->n - 1].capacity = capacity;
     if (s->n == 1) plan_first(&f->plan, capacity, &lines);
     return SEEN_OK;
 }
@@ -434,13 +511,13 @@ static seen_status scalable_reserve(seen_filter *f, uint64_t items)
     if (items > ITEMS_MAX) return SEEN_INVALID;
     if (items <= f->items || items - f->items <= newest_room(s)) return SEEN_OK;
     uint64_t need = items - f->items, total = total_capacity(s);
-    const struct layer *newest = &s->layer[s->n - 1];
+    const struct layer *newest = &layers(s)[s->n - 1];
     if (newest->items == 0)
         return total - newest->capacity + need > ITEMS_MAX
                    ? SEEN_FULL
                    : replace_newest(f, need);
     if (total + need > ITEMS_MAX) return SEEN_FULL;
-    uint64_t next = next_capacity(s->n, total);
+    uint64_t next = next_capacity(&f->plan, s->n, total);
     return open_layer(f, need > next ? need : next);
 }
 
@@ -450,10 +527,10 @@ static void scalable_shape(seen_filter *f)
 {
     struct scalable *s = self(f);
     struct seen_line_layout l = layout_of(&f->plan);
-    use_few(s);
+    use_first(s);
     s->n = 1;
     s->lines[0] = lines_from(f, &l);
-    s->layer[0] = (struct layer){.capacity = f->plan.items};
+    layers(s)[0] = (struct layer){.capacity = f->plan.items};
     s->kernel = seen_kernel_best();
 }
 
@@ -461,13 +538,13 @@ static seen_status scalable_own(seen_filter *f)
 {
     struct scalable *s = self(f);
     const struct scalable other = *s; /* of which these bytes are a copy */
-    use_few(s);
-    if (other.room == FEW) return SEEN_OK;
+    use_first(s);
+    if (other.room == 1) return SEEN_OK;
     s->n = 0;
     seen_status status = make_room(f, other.n);
     if (status != SEEN_OK) return status;
-    memcpy(s->layer, other.layer, other.n * sizeof *s->layer);
     memcpy(s->lines, other.lines, other.n * sizeof *s->lines);
+    memcpy(layers(s), layers(&other), other.n * sizeof(struct layer));
     s->n = other.n;
     return SEEN_OK;
 }
@@ -488,9 +565,11 @@ static void scalable_place(seen_filter *f, uint32_t index, void *at)
 }
 
 /*
- * How many layers, then for each, oldest first, four 64-bit numbers:
+ * How many layers, and by which schedule, then for each, oldest first, four 64-bit
+ * numbers:
  *
- *     0   8   layers, 1 .. 48
+ *     0   4   layers, 1 .. 48
+ *     4   4   1: sized; 0: not
  *     8   8   capacity of layer 0
  *     16  8   items
  *     24  8   lines of a region
@@ -500,11 +579,12 @@ static void scalable_place(seen_filter *f, uint32_t index, void *at)
 static size_t scalable_save_state(const seen_filter *f, uint8_t *to)
 {
     const struct scalable *s = peek(f);
-    seen_put_le64(to, s->n);
+    seen_put_le32(to, s->n);
+    seen_put_le32(to + 4, f->plan.sized);
     to += 8;
     for (uint32_t i = 0; i < s->n; i++, to += 32) {
-        seen_put_le64(to, s->layer[i].capacity);
-        seen_put_le64(to + 8, s->layer[i].items);
+        seen_put_le64(to, layers(s)[i].capacity);
+        seen_put_le64(to + 8, layers(s)[i].items);
         seen_put_le64(to + 16, s->lines[i].count);
         seen_put_le64(to + 24, s->lines[i].regions);
     }
@@ -515,7 +595,7 @@ static size_t scalable_save_state(const seen_filter *f, uint8_t *to)
 static bool first_ok(const seen_filter *f)
 {
     const struct scalable *s = peek(f);
-    return s->layer[0].capacity == f->plan.items &&
+    return layers(s)[0].capacity == f->plan.items &&
            8 * s->lines[0].regions == f->plan.hashes &&
            lines_bits(&s->lines[0]) == f->plan.bits;
 }
@@ -528,9 +608,12 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
 {
     struct scalable *s = self(f);
     if (len < 8) return SEEN_CORRUPT;
-    uint64_t n = seen_get_le64(from), bits = 0, total = 0, items = 0;
-    if (n < 1 || n > LAYERS_MAX || len != STATE_BYTES(n)) return SEEN_CORRUPT;
-    seen_status status = make_room(f, (uint32_t)n);
+    const uint32_t n = seen_get_le32(from), sized = seen_get_le32(from + 4);
+    uint64_t bits = 0, total = 0, items = 0;
+    if (n < 1 || n > LAYERS_MAX || sized > 1 || len != STATE_BYTES(n))
+        return SEEN_CORRUPT;
+    f->plan.sized = sized;
+    seen_status status = make_room(f, n);
     if (status != SEEN_OK) return status;
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *at = from + STATE_BYTES(i);
@@ -542,15 +625,16 @@ static seen_status scalable_load_state(seen_filter *f, const uint8_t *from,
             !lines_ok(count, regions, (uint32_t)f->hash->bits))
             return SEEN_CORRUPT;
         struct seen_line_layout l = {count, (uint32_t)regions, 8};
-        if (layout_fpp(&l, layer.capacity) > 1.01 * f->plan.fpp * share_of(i))
+        if (layout_fpp(&l, layer.capacity) >
+            1.01 * f->plan.fpp * share_of(&f->plan, i))
             return SEEN_CORRUPT;
         s->lines[i] = lines_from(f, &l);
-        s->layer[i] = layer;
+        layers(s)[i] = layer;
         bits += lines_bits(&s->lines[i]);
         total += layer.capacity;
         items += layer.items;
     }
-    s->n = (uint32_t)n;
+    s->n = n;
     bool right = bits <= SEEN_MAX_BITS && total <= ITEMS_MAX &&
                  items == f->items && first_ok(f);
     return right ? SEEN_OK : SEEN_CORRUPT;
@@ -579,7 +663,7 @@ static void order_of_asking(const struct scalable *s, struct seen_lines *chain)
 {
     uint32_t at = s->n - 1;
     memcpy(chain, s->lines, at * sizeof *chain);
-    for (; at > 0 && s->layer[at - 1].items > s->layer[s->n - 1].items; at--)
+    for (; at > 0 && layers(s)[at - 1].items > layers(s)[s->n - 1].items; at--)
         chain[at] = chain[at - 1];
     chain[at] = s->lines[s->n - 1];
 }
@@ -591,12 +675,12 @@ static void prefetch_some(const struct seen_lines *b, const seen_hash *h,
         seen_shape_prefetch(b, h[i], seen_shape_of(b));
 }
 
-/* Each piece prefetches for itself: a stream that goes through several layers
- * has no use for its first lines alone. */
+/* Only where there is one layer: otherwise each piece prefetches for itself, since
+ * a stream that goes through several has no use for its first lines alone. */
 static void scalable_prefetch(const seen_filter *f, const seen_hash *h,
                               size_t n)
 {
-    (void)f, (void)h, (void)n;
+    if (peek(f)->n == 1) prefetch_some(&peek(f)->lines[0], h, n);
 }
 
 static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
@@ -604,7 +688,10 @@ static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
 {
     const struct scalable *s = peek(f);
     struct seen_lines chain[LAYERS_MAX];
-    (void)ahead;
+    if (s->n == 1) {
+        s->kernel->maybe_many(&s->lines[0], h, n, ahead, answers);
+        return;
+    }
     order_of_asking(s, chain);
     for (size_t i = 0; i < n; i += PIECE)
         seen_layers_ask(s->kernel, chain, s->n, h + i,
@@ -616,7 +703,7 @@ static void scalable_maybe_many(const seen_filter *f, const seen_hash *h,
 static void count_new(seen_filter *f, uint64_t n)
 {
     struct scalable *s = self(f);
-    s->layer[s->n - 1].items += n;
+    layers(s)[s->n - 1].items += n;
     f->items += n;
 }
 
@@ -712,7 +799,7 @@ static seen_status scalable_visit_many(seen_filter *f, const seen_hash *h,
 static bool same_layer(const struct scalable *a, const struct scalable *b,
                        uint32_t i)
 {
-    return a->layer[i].capacity == b->layer[i].capacity &&
+    return layers(a)[i].capacity == layers(b)[i].capacity &&
            a->lines[i].count == b->lines[i].count &&
            a->lines[i].regions == b->lines[i].regions;
 }
@@ -738,13 +825,14 @@ static seen_status take_over(seen_filter *into, const struct scalable *from)
         if (status != SEEN_OK) break;
         memcpy(lines.words, from->lines[s->n].words, lines_bytes(&lines));
         s->lines[s->n] = lines;
-        s->layer[s->n] = from->layer[s->n];
+        layers(s)[s->n] = layers(from)[s->n];
     }
     while (status != SEEN_OK && s->n > had) {
         s->n--;
         seen_release(&into->allocator, s->lines[s->n].words,
                      lines_bytes(&s->lines[s->n]));
     }
+    drop_room(into);
     return status;
 }
 
@@ -759,7 +847,9 @@ static seen_status scalable_merge(seen_filter *into, const seen_filter *from,
     struct scalable *a = self(into);
     const struct scalable *b = peek(from);
     if (op != SEEN_UNION) return SEEN_UNSUPPORTED;
-    if (into->plan.fpp != from->plan.fpp) return SEEN_MISMATCH;
+    if (into->plan.fpp != from->plan.fpp ||
+        into->plan.sized != from->plan.sized)
+        return SEEN_MISMATCH;
     const uint32_t common = a->n < b->n ? a->n : b->n;
     for (uint32_t i = 0; i < common; i++)
         if (!same_layer(a, b, i)) return SEEN_MISMATCH;
@@ -769,11 +859,11 @@ static seen_status scalable_merge(seen_filter *into, const seen_filter *from,
     for (uint32_t i = 0; i < common; i++) {
         seen_bits_or(a->lines[i].words, b->lines[i].words,
                      lines_bits(&a->lines[i]) / 64);
-        a->layer[i].items = estimate(&a->lines[i]);
+        layers(a)[i].items = estimate(&a->lines[i]);
     }
     into->items = 0;
     for (uint32_t i = 0; i < a->n; i++)
-        into->items += a->layer[i].items;
+        into->items += layers(a)[i].items;
     return SEEN_OK;
 }
 
@@ -782,7 +872,7 @@ static seen_status scalable_merge(seen_filter *into, const seen_filter *from,
 static uint32_t used_layers(const struct scalable *s)
 {
     uint32_t n = s->n;
-    while (n > 0 && s->layer[n - 1].items == 0)
+    while (n > 0 && layers(s)[n - 1].items == 0)
         n--;
     return n;
 }
@@ -791,7 +881,9 @@ static bool scalable_equal(const seen_filter *f, const seen_filter *g)
 {
     const struct scalable *a = peek(f), *b = peek(g);
     const uint32_t n = used_layers(a);
-    if (f->plan.fpp != g->plan.fpp || n != used_layers(b)) return false;
+    if (f->plan.fpp != g->plan.fpp || n != used_layers(b) ||
+        (n > 0 && f->plan.sized != g->plan.sized))
+        return false;
     for (uint32_t i = 0; i < n; i++)
         if (!same_layer(a, b, i) ||
             !seen_bits_equal(a->lines[i].words, b->lines[i].words,
@@ -808,7 +900,8 @@ static void scalable_clear(seen_filter *f)
         seen_release(&f->allocator, s->lines[s->n].words,
                      lines_bytes(&s->lines[s->n]));
     }
-    s->layer[0].items = 0;
+    drop_room(f);
+    layers(s)[0].items = 0;
     seen_parts_clear(f);
 }
 
@@ -819,7 +912,7 @@ static void scalable_info(const seen_filter *f, seen_info *info)
     info->bits = info->capacity = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         info->bits += lines_bits(&s->lines[i]);
-        info->capacity += s->layer[i].capacity;
+        info->capacity += layers(s)[i].capacity;
         if (s->lines[i].regions > regions) regions = s->lines[i].regions;
     }
     info->grows = true;
@@ -845,7 +938,7 @@ const struct seen_filter_ops seen_scalable_ops = {
     .kind = SEEN_SCALABLE,
     .name = "scalable",
     .state_size = sizeof(struct scalable),
-    .flags = SEEN_KEYED,
+    .flags = SEEN_KEYED | SEEN_GUESS,
     .plan = scalable_plan,
     .plan_fpp = scalable_plan_fpp,
     .plan_read = scalable_plan_read,

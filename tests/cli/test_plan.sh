@@ -41,7 +41,7 @@ number window generations --last 1000 -p 1% --generations 8; between 8 8
 number window fpp_at_4x --last 1M -p 1%; between 0.0099 0.01
 number bitmap bytes --bits 1M; between 125000 126000
 number bitmap fpp_at_4x --bits 1M; between 0 0
-number scalable bits_per_key -n 1M -p 1%; between 16 17
+number scalable bits_per_key -n 1M -p 1%; between 10.5 11
 number scalable fpp_at_4x -n 1M -p 1%; between 0.001 0.01
 number blocked fpp_at_2x -n 1M -p 0.1%; between 0.02 0.05
 

@@ -219,6 +219,7 @@ static void filters_of(seen_kind kind, uint32_t flags)
                       .last = test_last(kind, 8000),
                       .flags = flags,
                       .secret = test_secret};
+    if (kind == SEEN_SCALABLE) spec.flags |= SEEN_GUESS;
     seen_filter *a = new_filter(spec), *b = new_filter(spec);
     /* A set grows with its keys 101 and 205, the scalable filter with 206 and
      * 821, never twice in a batch; others need no memory at all. */

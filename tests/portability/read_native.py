@@ -323,8 +323,9 @@ class Scalable(Filter):
         need(0 < h.rate < 1, "rate")
         need(h.rate >= 1000 * 2.0**40 / 2.0 ** (127 if self.wide else 64), "rate and hash")
         need(len(state) >= 8, "state")
-        n = struct.unpack_from("<Q", state)[0]
+        n, sized = struct.unpack_from("<II", state)
         need(1 <= n <= 48 and len(state) == 8 + 32 * n, "layers")
+        need(sized <= 1, "schedule")
         self.layers, capacity, items = [], 0, 0
         for i in range(n):
             cap, used, count, regions = struct.unpack_from("<4Q", state, 8 + 32 * i)

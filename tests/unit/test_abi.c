@@ -77,6 +77,7 @@ static void structs_lie_as_they_did(void **state)
         AT(seen_plan, last, 64),
         AT(seen_plan, window_ms, 72),
         AT(seen_plan, line, 80),
+        AT(seen_plan, sized, 84),
         SIZE(seen_key, 16),
         AT(seen_key, data, 0),
         AT(seen_key, len, 8),

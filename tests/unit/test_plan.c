@@ -246,6 +246,7 @@ static void a_scalable_filter_needs_a_rate_and_nothing_else(void **state)
     const seen_kind kind = SEEN_SCALABLE;
     seen_plan p = planned((seen_spec){.kind = kind, .fpp = 0.01});
     assert_int_equal(p.items, 65536);
+    assert_int_equal(p.sized, 0);
     assert_true(p.fpp == 0.01);
     assert_true(seen_plan_fpp(&p, 0) == 0);
     double last = 0;
@@ -421,10 +422,19 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
 {
     (void)state;
     const seen_spec good = {.items = 1000, .fpp = 0.01};
-    for (uint32_t bit = 4; bit; bit <<= 1) {
+    for (uint32_t bit = 8; bit; bit <<= 1) {
         seen_spec spec = good;
         spec.flags = bit;
         refused(spec, SEEN_INVALID, "flags");
+    }
+    for (size_t i = 0; seen_kind_at(i) != SEEN_ANY; i++) {
+        seen_spec spec = good;
+        spec.kind = seen_kind_at(i);
+        spec.flags = SEEN_GUESS;
+        if (spec.kind == SEEN_SCALABLE)
+            assert_int_equal(planned(spec).sized, 0);
+        else
+            refused(spec, SEEN_UNSUPPORTED, "flags");
     }
     seen_spec foreign = good; /* which has a dialect */
     foreign.kind = SEEN_FOREIGN;

@@ -9,6 +9,7 @@
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,20 @@
 static seen_spec spec_of(uint64_t first, double fpp)
 {
     return (seen_spec){.kind = SEEN_SCALABLE, .items = first, .fpp = fpp};
+}
+
+/* By the other schedule. */
+static seen_spec guess_of(uint64_t first, double fpp)
+{
+    seen_spec spec = spec_of(first, fpp);
+    spec.flags = SEEN_GUESS;
+    return spec;
+}
+
+/* By one of the two: i is 0 or 1. */
+static seen_spec either_of(int i, uint64_t first, double fpp)
+{
+    return i == 0 ? spec_of(first, fpp) : guess_of(first, fpp);
 }
 
 static seen_info info_of(const seen_filter *f)
@@ -59,8 +74,9 @@ static void the_promise_holds_at_every_size(void **state)
     static const double rates[] = {0.01, 0.001, 1e-6};
     static const uint64_t times[] = {1, 3, 17, 128};
     const uint64_t first = 20000;
-    for (size_t r = 0; r < 3; r++) {
-        seen_spec spec = spec_of(first, rates[r]);
+    for (size_t r = 0; r < 6; r++) {
+        const double rate = rates[r % 3];
+        seen_spec spec = either_of(r / 3, first, rate);
         seen_plan plan = {.size = sizeof plan};
         assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
         seen_filter *f = test_filter(spec);
@@ -68,11 +84,11 @@ static void the_promise_holds_at_every_size(void **state)
         for (size_t i = 0; i < 4; i++) {
             test_add_members(f, n, times[i] * first - n);
             n = times[i] * first;
-            measure(f, n, rates[r]);
+            measure(f, n, rate);
             /* The plan foresaw it; layers scatter, this first one by 4 %. */
             assert_close(info_of(f).fpp_now, seen_plan_fpp(&plan, n), 0.25);
         }
-        assert_true(info_of(f).fpp == rates[r]);
+        assert_true(info_of(f).fpp == rate);
         assert_true(info_of(f).grows && info_of(f).capacity >= n);
         assert_between((double)info_of(f).items, 0.99 * (double)n, (double)n);
         seen_free(f);
@@ -83,8 +99,9 @@ static void the_promise_holds_for_every_plan(void **state)
 {
     (void)state;
     for (double fpp = 0.9; fpp > 1e-18; fpp /= 7)
-        for (uint64_t first = 1; first < (uint64_t)1 << 36; first *= 97) {
-            seen_spec spec = spec_of(first, fpp);
+        for (uint64_t i = 0, first = 1; first < (uint64_t)1 << 36;
+             first *= ++i % 2 ? 1 : 97) {
+            seen_spec spec = either_of(i % 2, first, fpp);
             seen_plan plan = {.size = sizeof plan};
             assert_int_equal(seen_plan_for(&spec, &plan, NULL), SEEN_OK);
             double last = 0;
@@ -100,17 +117,19 @@ static void the_promise_holds_for_every_plan(void **state)
 static void the_promise_holds_when_every_layer_is_full(void **state)
 {
     (void)state;
-    seen_filter *f = test_filter(spec_of(100, 0.02));
-    uint64_t next = 0;
-    for (int layers = 1; layers < 9; layers++) {
-        add_until_grown(f, &next);
-        double now = info_of(f).fpp_now;
-        assert_true(now <= 0.02 * 1.1); /* small layers scatter */
-        assert_binomial(test_count_maybe(f, TEST_STRANGERS, 1000000), 1000000,
-                        now);
-        assert_int_equal(test_count_maybe(f, 0, next), next);
+    for (int i = 0; i < 2; i++) {
+        seen_filter *f = test_filter(either_of(i, 100, 0.02));
+        uint64_t next = 0;
+        for (int layers = 1; layers < 9; layers++) {
+            add_until_grown(f, &next);
+            double now = info_of(f).fpp_now;
+            assert_true(now <= 0.02 * 1.1); /* small layers scatter */
+            assert_binomial(test_count_maybe(f, TEST_STRANGERS, 1000000),
+                            1000000, now);
+            assert_int_equal(test_count_maybe(f, 0, next), next);
+        }
+        seen_free(f);
     }
-    seen_free(f);
 }
 
 /* ---- What it costs ------------------------------------------------------ */
@@ -130,7 +149,7 @@ static void growing_128_times_costs_what_the_documents_say(void **state)
     static const double full[] = {1.5, 1.45, 1.25}, grown[] = {2.7, 2.6, 2.3};
     for (size_t r = 0; r < 3; r++) {
         const uint64_t first = 4000;
-        seen_filter *f = test_filter(spec_of(first, rates[r]));
+        seen_filter *f = test_filter(guess_of(first, rates[r]));
         test_add_members(f, 0, 128 * first);
         seen_info info = info_of(f);
         assert_true((double)info.bits <=
@@ -148,15 +167,85 @@ static void growing_128_times_costs_what_the_documents_say(void **state)
     }
 }
 
-/* ---- Growing ------------------------------------------------------------ */
+/* RedisBloom's chain for so many keys, by its formulas (docs/DIALECTS.md): each
+ * link is twice as large as the one before and keeps half of its rate, the first
+ * half of what was asked for. */
+static double redisbloom(uint64_t first, uint64_t n, double fpp)
+{
+    double bits = 0, rate = fpp / 2;
+    uint64_t room = 0;
+    for (uint64_t link = first; room < n; link *= 2, rate /= 2) {
+        bits += ceil(trunc((double)link * -log(rate) / 0.480453013918201) / 64);
+        room += link;
+    }
+    return 64 * bits;
+}
 
-static void a_layer_opens_when_the_one_before_is_full(void **state)
+/* What whoever named a capacity is promised: size and rate at 1x, 2x, 10x and 100x
+ * of it. */
+static void a_capacity_that_was_named_is_meant(void **state)
 {
     (void)state;
-    seen_filter *f = test_filter(spec_of(1000, 1e-6));
+    static const struct {
+        double fpp, at_first, at_last;
+    } rates[] = {{0.01, 11.0, 2.3}, {0.001, 16.6, 1.9}};
+    static const uint64_t times[] = {1, 2, 10, 100};
+    const uint64_t most = test_scale() > 1 ? 10000000 : 1000000;
+    print_message("bits a key (and over a presized filter); RedisBloom's\n"
+                  "%10s %6s %6s %7s %15s %15s\n",
+                  "capacity", "rate", "times", "layers", "seen", "redisbloom");
+    for (size_t r = 0; r < 2; r++)
+        for (uint64_t first = 1000; first <= 10000000; first *= 10) {
+            const double fpp = rates[r].fpp;
+            seen_filter *f = test_filter(spec_of(first, fpp));
+            for (size_t i = 0, n = 0; i < 4; i++) {
+                const size_t wanted = times[i] * first;
+                if (wanted > most && times[i] > 1) break;
+                test_add_members(f, n, wanted - n);
+                n = wanted;
+                const double keys = (double)n, ideal = presized(n, fpp);
+                const double bits = (double)info_of(f).bits;
+                const double theirs = redisbloom(first, n, fpp);
+                seen_info size = {.size = sizeof size};
+                seen_info_of(f, &size);
+                print_message("%10" PRIu64 " %5g%% %5" PRIu64 "x %7" PRIu32
+                              " %6.2f (%4.2f) %6.2f (%4.2f)\n",
+                              first, fpp * 100, times[i], size.layers,
+                              bits / keys, bits / ideal, theirs / keys,
+                              theirs / ideal);
+                if (times[i] == 1)
+                    assert_true(bits <= rates[r].at_first * keys);
+                if (times[i] == 100)
+                    assert_true(bits <= rates[r].at_last * ideal);
+                assert_true(info_of(f).fpp_now <= fpp * 1.05); /* scatter */
+            }
+            seen_free(f);
+        }
+}
+
+/* As many as fit beside each other count most. */
+static void a_small_filter_is_small(void **state)
+{
+    (void)state;
+    struct test_alloc a;
+    test_alloc_init(&a);
+    seen_spec spec = spec_of(30, 0.01);
+    spec.allocator = &a.as;
+    seen_filter *f = test_filter(spec);
+    test_add_members(f, 0, 30);
+    print_message("30 keys at 1%%: %" PRIu64 " bytes\n", a.bytes);
+    assert_true(a.bytes <= 400);
+    assert_int_equal(a.blocks, 2);
+    seen_free(f);
+}
+
+/* ---- Growing ------------------------------------------------------------ */
+
+static void layers_open(seen_spec spec, const uint64_t sizes[5])
+{
+    seen_filter *f = test_filter(spec);
     uint64_t next = 0;
-    static const uint64_t sizes[] = {1000, 4000, 16000, 64000, 128000};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (size_t i = 0; i < 5; i++) {
         test_add_members(f, next, sizes[i] - next);
         next = sizes[i];
         /* None was hidden, at one in a million; or it grows a key later. */
@@ -180,6 +269,15 @@ static void a_layer_opens_when_the_one_before_is_full(void **state)
     seen_free(f);
 }
 
+static void a_layer_opens_when_the_one_before_is_full(void **state)
+{
+    (void)state;
+    static const uint64_t guess[] = {1000, 4000, 16000, 64000, 128000};
+    static const uint64_t sized[] = {1000, 2200, 4840, 10648, 23425};
+    layers_open(guess_of(1000, 1e-6), guess);
+    layers_open(spec_of(1000, 1e-6), sized);
+}
+
 static void one_key_is_a_capacity_too(void **state)
 {
     (void)state;
@@ -199,7 +297,8 @@ static void a_batch_is_as_many_single_calls_also_where_it_grows(void **state)
     struct test_rng r = test_rng(160);
     static const double rates[] = {0.2, 0.01, 1e-4, 1e-9};
     for (uint64_t round = 0; round < 40 * test_scale(); round++) {
-        seen_spec spec = spec_of(1 + test_below(&r, 300), rates[round % 4]);
+        seen_spec spec =
+            either_of(round / 4 % 2, 1 + test_below(&r, 300), rates[round % 4]);
         seen_filter *single = test_filter(spec), *batch = test_filter(spec);
         struct test_batch b = test_batch_new(0, n);
         for (uint64_t first = 0; first < 4 * n; first += b.n) {
@@ -277,7 +376,7 @@ static void assert_same(const seen_filter *f, const seen_filter *before)
 static void at_its_limit_it_is_full_and_as_it_was(void **state)
 {
     (void)state;
-    seen_spec spec = spec_of(500, 1e-6);
+    seen_spec spec = guess_of(500, 1e-6);
     spec.limit = 40000;
     seen_filter *f = test_filter(spec);
     struct test_batch b = test_batch_new(0, 9000);
@@ -311,7 +410,7 @@ static void without_memory_for_a_layer_nothing_changes(void **state)
     (void)state;
     struct test_alloc a;
     test_alloc_init(&a);
-    seen_spec spec = spec_of(100, 1e-6);
+    seen_spec spec = guess_of(100, 1e-6);
     spec.allocator = &a.as;
     seen_filter *f = test_filter(spec);
     test_add_members(f, 0, 1590); /* nearly full: 100 + 300 + 1200 */
@@ -435,9 +534,10 @@ static void other_layers_do_not_merge(void **state)
     seen_filter *rate = test_filter(spec_of(100, 0.011));
     seen_filter *reserved = test_filter(spec_of(100, 0.01));
     assert_int_equal(seen_reserve(reserved, 1000), SEEN_OK);
-    seen_filter *others[] = {capacity, rate, reserved};
+    seen_filter *guessed = test_filter(guess_of(100, 0.01));
+    seen_filter *others[] = {capacity, rate, reserved, guessed};
     test_add_members(a, 0, 50);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         seen_filter *before = copy_of(a);
         test_add_members(others[i], 0, 50);
         assert_int_equal(seen_merge(a, others[i], SEEN_UNION, NULL),
@@ -501,7 +601,7 @@ static seen_filter *load(const seen_filter *from, const uint8_t *state,
                          size_t len, uint64_t items)
 {
     const struct seen_filter_ops *ops = from->ops;
-    seen_filter *f = seen_alloc_zeroed(&from->allocator, ops->state_size);
+    seen_filter *f = seen_state_open(ops, &from->allocator);
     assert_non_null(f);
     memcpy(f, from, sizeof *f);
     seen_plan plan = {.size = sizeof plan,
@@ -529,7 +629,7 @@ static void a_saved_filter_comes_back(void **state)
     uint64_t reserves[] = {0, 300, 40000};
     for (size_t r = 0; r < 3; r++)
         for (uint64_t n = 0; n < 30000; n = n * 3 + 40) {
-            seen_filter *f = test_filter(spec_of(100, 1e-4));
+            seen_filter *f = test_filter(either_of(n % 2, 100, 1e-4));
             assert_int_equal(seen_reserve(f, reserves[r]), SEEN_OK);
             test_add_members(f, 0, n);
             size_t len = f->ops->save_state(f, bytes);
@@ -605,10 +705,19 @@ static void hostile_state_is_refused_or_harmless(void **state)
     print_message("%zu refused, %zu taken\n", refused, taken);
     assert_true(refused > 5 * taken);
 
+    /* Shares go by the schedule, and there are two of them. */
+    for (uint32_t schedule = 0; schedule < 3; schedule++) {
+        seen_put_le32(bytes + 4, schedule);
+        seen_filter *loaded = load(f, bytes, len, items);
+        assert_int_equal(loaded != NULL, schedule == 1);
+        if (loaded) seen_state_close(loaded);
+    }
+    seen_put_le32(bytes + 4, 1);
+
     /* Layers of 4 TiB fit each for itself, and six together. */
     seen_put_le64(bytes + 16, items);
     for (uint64_t layers = 7; layers <= 11; layers += 4) {
-        seen_put_le64(bytes, layers);
+        seen_put_le32(bytes, (uint32_t)layers);
         for (uint64_t i = 1; i < layers; i++) {
             uint8_t *at = bytes + 8 + 32 * i;
             seen_put_le64(at, 100);
@@ -670,6 +779,8 @@ int main(void)
         cmocka_unit_test(the_promise_holds_for_every_plan),
         cmocka_unit_test(the_promise_holds_when_every_layer_is_full),
         cmocka_unit_test(growing_128_times_costs_what_the_documents_say),
+        cmocka_unit_test(a_capacity_that_was_named_is_meant),
+        cmocka_unit_test(a_small_filter_is_small),
         cmocka_unit_test(a_layer_opens_when_the_one_before_is_full),
         cmocka_unit_test(one_key_is_a_capacity_too),
         cmocka_unit_test(a_batch_is_as_many_single_calls_also_where_it_grows),
