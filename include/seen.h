@@ -235,8 +235,9 @@ typedef struct seen_plan {
     uint32_t generations;
     uint64_t last;
     uint64_t window_ms;
-    uint32_t line;  /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
-    uint32_t sized; /* SEEN_SCALABLE: 1: `items` was given and was no guess: most
+    uint32_t line; /* SEEN_FOREIGN: bits of a line, where a key keeps to one */
+    uint32_t
+        sized; /* SEEN_SCALABLE: 1: `items` was given and was no guess: most
                        of the rate is for those; 0: it is where growing begins */
 } seen_plan;
 

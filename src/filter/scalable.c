@@ -138,8 +138,9 @@ struct layer {
 struct scalable {
     seen_filter common; /* .items: of all layers */
     const struct seen_kernel *kernel;
-    uint32_t n, room;         /* layers, and places for them */
-    struct seen_lines *lines; /* their bits, oldest first; behind as many places,
+    uint32_t n, room; /* layers, and places for them */
+    struct seen_lines
+        *lines; /* their bits, oldest first; behind as many places,
                                  what else there is to each: layers() */
     struct seen_lines first_lines;
     struct layer first_layer;
@@ -351,9 +352,8 @@ static uint32_t room_for(uint32_t n)
 
 static uint64_t rows_bytes(uint32_t room)
 {
-    return room > 1
-               ? room * (sizeof(struct layer) + sizeof(struct seen_lines))
-               : 0;
+    return room > 1 ? room * (sizeof(struct layer) + sizeof(struct seen_lines))
+                    : 0;
 }
 
 /* As if there were no more room than the layers need: after a layer for which
@@ -455,7 +455,8 @@ static seen_status open_layer(seen_filter *f, uint64_t capacity)
 {
     struct scalable *s = self(f);
     struct seen_lines lines;
-    if (s->n == LAYERS_MAX || !plan_layer(f, &f->plan, s->n, &capacity, &lines) ||
+    if (s->n == LAYERS_MAX ||
+        !plan_layer(f, &f->plan, s->n, &capacity, &lines) ||
         total_bytes(s) + lines_bytes(&lines) > SEEN_MAX_BITS / 8)
         return SEEN_FULL;
     seen_status status = make_room(f, s->n + 1);

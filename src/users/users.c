@@ -320,7 +320,8 @@ seen_status seen_users_info_of(seen_users *u, seen_key user, uint64_t now_ms,
             error, SEEN_INVALID, "info.size",
             "info.size %zu: expected sizeof (seen_exposure_info)", info->size);
     seen_exposure_info ours = {.size = sizeof ours};
-    if (status == SEEN_OK) status = u->ops->info_of(u, user, now_ms, &ours, error);
+    if (status == SEEN_OK)
+        status = u->ops->info_of(u, user, now_ms, &ours, error);
     if (status == SEEN_OK) seen_out(&info->size, &ours, sizeof ours);
     return end_of_user(error, status);
 }

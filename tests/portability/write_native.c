@@ -78,10 +78,8 @@ static const struct file files[] = {
     {.name = "scalable_grown",
      .spec = {.kind = SEEN_SCALABLE, .items = 6, .fpp = 0.02}},
     {.name = "scalable_guess",
-     .spec = {.kind = SEEN_SCALABLE,
-              .items = 6,
-              .fpp = 0.02,
-              .flags = SEEN_GUESS}},
+     .spec =
+         {.kind = SEEN_SCALABLE, .items = 6, .fpp = 0.02, .flags = SEEN_GUESS}},
     {.name = "scalable_wide",
      .spec = {.kind = SEEN_SCALABLE, .items = 20, .fpp = 1e-7}},
     {.name = "scalable_keyed",
