@@ -389,7 +389,7 @@ static const char *const examples[] = {
     "mysql -BNe 'select id from users' | seen build -n 10M -p 1e-4 -o "
     "ids.seen",
     "from a pipe: say how many keys will come",
-    "seen build --kind fuse -o - banned.txt | ssh web 'cat > banned.seen'",
+    "seen build --kind ribbon -o - banned.txt | ssh web 'cat > banned.seen'",
     "the smallest filter of a list that is finished",
     "seen build --dialect leveldb --bits-per-key 10 -o new.block keys.txt",
     "the block that LevelDB would write for these keys",

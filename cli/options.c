@@ -32,6 +32,8 @@ static const char *parse_kind(const char *text, seen_kind *kind)
     static char expected[128];
     *kind = seen_kind_named(text);
     if (*kind != SEEN_ANY) return NULL;
+    if (strcmp(text, "fuse") == 0)
+        return "ribbon, the kind that has replaced it";
     size_t len = (size_t)snprintf(expected, sizeof expected, "a kind:");
     for (size_t i = 0; seen_kind_at(i) != SEEN_ANY; i++)
         len +=

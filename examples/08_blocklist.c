@@ -9,8 +9,8 @@
  *
  *     "Dear bob@example.com, WIN  $5000 now!"  ──►  "dearwinnow"
  *
- * The published list does not change until the next one, so it is a fuse filter:
- * a byte and a half a mail at 0.1 %, the smallest there is. It is built from keys that come
+ * The published list does not change until the next one, so it is a ribbon filter:
+ * ten bits a mail at 0.1 %, the smallest there is. It is built from keys that come
  * one after the other, and goes out as bytes with a checksum.
  *
  * A wrong "maybe" is a letter that does not arrive, and one in a thousand is too
@@ -102,7 +102,7 @@ static bool is_blocked(const seen_filter *list, const char *mail)
 static void *publish(size_t *len)
 {
     seen_builder *b;
-    if (seen_builder_new(&b, &(seen_spec){.kind = SEEN_FUSE, .fpp = RATE},
+    if (seen_builder_new(&b, &(seen_spec){.kind = SEEN_RIBBON, .fpp = RATE},
                          NULL))
         return NULL;
     for (uint64_t n = 0; n < SPAM; n++) {

@@ -12,7 +12,7 @@
  *
  * Squid has done so since 1998, with Bloom filters of 5 bits an object and 4
  * hashes: 9 % of what B does not have is asked for in vain. A digest does not
- * change, so a fuse filter serves: 8 bits, and 1 %.
+ * change, so a ribbon filter serves: 7 bits, and 0.8 %.
  *
  * A digest is of the moment it was made. What B got since is fetched from the
  * origin, what B lost is asked for in vain: both cost time, neither is wrong. Make
@@ -105,7 +105,7 @@ static void send_digest(int to)
     seen_builder *b;
     seen_filter *f;
     must(seen_builder_new(&b,
-                          &(seen_spec){.kind = SEEN_FUSE,
+                          &(seen_spec){.kind = SEEN_RIBBON,
                                        .fpp = RATE,
                                        .flags = SEEN_KEYED,
                                        .secret = secret},

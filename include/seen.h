@@ -132,7 +132,7 @@ typedef enum seen_kind {
     SEEN_BLOOM = 1,    /* classic: k bits anywhere; the smallest that can add */
     SEEN_BLOCKED = 2,  /* k bits in one cache line or a few; the fastest */
     SEEN_CUCKOO = 3,   /* fingerprints; keys of any sort can be removed */
-    SEEN_FUSE = 4,     /* built once from all keys; the smallest of many */
+    /* 4 was SEEN_FUSE, which SEEN_RIBBON has replaced; no kind gets it again */
     SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
     SEEN_WINDOW = 6,   /* forgets: keeps the last so many adds, or what came in
                           the last so many milliseconds; see seen_advance() */
@@ -142,8 +142,9 @@ typedef enum seen_kind {
                          keys of seen_add_u64(), see "Integers" below */
     SEEN_FOREIGN = 9,  /* a filter of another system: see "Dialects" below. Made
                          by naming a dialect, not by naming this */
-    SEEN_SORTED = 10   /* built once from all keys; the smallest of few keys,
-                         at as many bits a key as many */
+    SEEN_SORTED = 10,  /* built once from all keys; the smallest of up to some
+                         80 keys, at as many bits a key as many */
+    SEEN_RIBBON = 11   /* built once from all keys; the smallest of all */
 } seen_kind;
 
 /* seen_spec.flags */
@@ -282,7 +283,7 @@ SEEN_API double seen_items_from_fill(double set, double m, double k);
 
 typedef struct seen_filter seen_filter;
 
-/* An empty filter. SEEN_UNSUPPORTED: a kind that is built, SEEN_FUSE or
+/* An empty filter. SEEN_UNSUPPORTED: a kind that is built, SEEN_RIBBON or
  * SEEN_SORTED, see seen_builder_new(). */
 SEEN_API seen_status seen_new(seen_filter **f, const seen_spec *spec,
                               seen_error *error);
@@ -467,10 +468,10 @@ SEEN_API seen_status seen_build(seen_filter **f, const seen_spec *spec,
                                 seen_keys keys, seen_error *error);
 
 /*
- * SEEN_FUSE and SEEN_SORTED from keys that come one after the other
+ * SEEN_RIBBON and SEEN_SORTED from keys that come one after the other
  * (SEEN_UNSUPPORTED: all other kinds, which need no builder). Such a filter takes
- * no more keys afterwards. Memory: 8 to 16 bytes a key while they come; 44 bytes
- * a different key while SEEN_FUSE is built, 16 for SEEN_SORTED.
+ * no more keys afterwards. Memory: 8 to 16 bytes a key while they come; while it
+ * is built 8 bytes a different key more, and the filter.
  */
 typedef struct seen_builder seen_builder;
 

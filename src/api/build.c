@@ -103,6 +103,38 @@ seen_status seen_builder_add_many(seen_builder *b, seen_keys keys)
     return SEEN_OK;
 }
 
+/* ---- All are there ------------------------------------------------------ */
+
+static seen_status build_from(seen_builder *b, struct seen_source *from,
+                              seen_filter **f, seen_error *e)
+{
+    seen_filter *made;
+    b->spec.items = from->n ? from->n : 1;
+    seen_status status = seen_make(&made, &b->spec, true, e);
+    if (status == SEEN_OK && from->n) {
+        status = made->ops->build(made, from);
+        if (status != SEEN_OK) seen_free(made);
+    }
+    if (status == SEEN_OK) *f = made;
+    return status;
+}
+
+/* All in one run. */
+struct array_source {
+    struct seen_source common;
+    const uint64_t *hashes;
+};
+
+static seen_status next_array(struct seen_source *common, const uint64_t **run,
+                              uint64_t *n)
+{
+    struct array_source *from = (struct array_source *)common;
+    *run = from->hashes;
+    *n = from->hashes ? common->n : 0;
+    from->hashes = NULL;
+    return SEEN_OK;
+}
+
 static seen_status finish(seen_builder *b, seen_filter **f, seen_error *e)
 {
     uint64_t bytes = b->n * sizeof *b->hashes;
@@ -110,17 +142,9 @@ static seen_status finish(seen_builder *b, seen_filter **f, seen_error *e)
     if (!spare) return SEEN_NOMEM;
     if (b->n) seen_sort64(b->hashes, spare, b->n);
     b->n = seen_distinct64(b->hashes, b->n);
-
-    seen_filter *made;
-    b->spec.items = b->n ? b->n : 1;
-    seen_status status = seen_make(&made, &b->spec, true, e);
-    if (status == SEEN_OK && b->n) {
-        status = made->ops->build(made, b->hashes, b->n, spare);
-        if (status != SEEN_OK) seen_free(made);
-    }
     seen_release(&b->allocator, spare, bytes + 8);
-    if (status == SEEN_OK) *f = made;
-    return status;
+    struct array_source from = {{b->n, next_array}, b->hashes};
+    return build_from(b, &from.common, f, e);
 }
 
 seen_status seen_builder_finish(seen_builder *b, seen_filter **f,

@@ -271,6 +271,8 @@ static seen_status choose_secret(const struct seen_native *h,
     return SEEN_OK;
 }
 
+#define FUSE 4 /* the kind that SEEN_RIBBON has replaced */
+
 /* The common part of the filter, and whether its kind could be like this. */
 static seen_status read_common(const struct seen_native *h,
                                const uint8_t *given, seen_filter *common,
@@ -283,6 +285,11 @@ static seen_status read_common(const struct seen_native *h,
                             .plan = h->plan,
                             .items = h->items,
                             .key_form = (uint8_t)h->key_form};
+    if ((uint32_t)h->plan.kind == FUSE)
+        return seen_fail(e, SEEN_UNSUPPORTED, "buf",
+                         "kind 4 at offset 10: a fuse filter of an earlier "
+                         "version: expected "
+                         "one of kind ribbon, built from the keys again");
     if (!common->ops)
         return seen_fail(
             e, SEEN_UNSUPPORTED, "buf",

@@ -84,6 +84,16 @@ struct seen_key_ops {
 
 #define SEEN_TOUCHED_MAX 64
 
+/* All hashes of a set, their low halves, different and in ascending order, a run
+ * after the other. */
+struct seen_source {
+    uint64_t n; /* of all runs */
+    /* The next run, valid until the one after it is asked for; *n is 0 behind the
+     * last. What fails is passed on. */
+    seen_status (*next)(struct seen_source *s, const uint64_t **run,
+                        uint64_t *n);
+};
+
 #define SEEN_STATE_MAX 8192 /* bytes that save_state() may write */
 
 struct seen_filter_ops {
@@ -127,10 +137,9 @@ struct seen_filter_ops {
      * bytes will do. Questions must come back whatever is in them. */
     bool (*parts_ok)(const seen_filter *f);
 
-    /* NULL, or the only way in: fill the new filter from n different hashes
-     * (their low halves) in ascending order; `spare` is as long. */
-    seen_status (*build)(seen_filter *f, const uint64_t *hashes, uint64_t n,
-                         uint64_t *spare);
+    /* NULL, or the only way in: fill the new filter, made for as many keys as
+     * there are, at least 1. */
+    seen_status (*build)(seen_filter *f, struct seen_source *from);
 
     bool (*maybe)(const seen_filter *f, seen_hash h);
     seen_status (*visit)(seen_filter *f, seen_hash h, bool *before);

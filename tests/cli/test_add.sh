@@ -59,10 +59,10 @@ echo 2000 >beyond
 run "$seen" add bitmap beyond; expect_failure "beyond:1: 2000: is not below the bound of this bitmap"
 run "$seen" add none --kind bitmap keys; expect_failure "--bits: expected at least 1, the bound"
 expect_no_file none
-"$seen" build -q --kind fuse -o fuse keys; cp fuse before
-run "$seen" add fuse later; expect_failure "fuse: is of kind fuse, which takes no new keys"
-expect; cmp -s fuse before || wrong "a refused add changed the file"
-run "$seen" add none --kind fuse -n 100 keys; expect_failure "use seen build"
+"$seen" build -q --kind ribbon -o ribbon keys; cp ribbon before
+run "$seen" add ribbon later; expect_failure "ribbon: is of kind ribbon, which takes no new keys"
+expect; cmp -s ribbon before || wrong "a refused add changed the file"
+run "$seen" add none --kind ribbon -n 100 keys; expect_failure "use seen build"
 "$seen" build -q --kind sorted -o sorted keys
 run "$seen" add sorted later; expect_failure "sorted: is of kind sorted, which takes no new keys"
 run "$seen" add none --kind sorted -n 100 keys; expect_failure "--kind sorted: is made from all its keys at once"

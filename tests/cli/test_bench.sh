@@ -14,7 +14,7 @@ for kind in report["kinds"]:
         assert kind[speed + "_per_second"] > 0, kind
     assert kind["lookups_per_second_batch"] > 0 and kind["reads_per_lookup_batch"] > 0, kind
     assert kind["bytes"] > 10000 and kind["probes"] > 0, kind
-    if kind["kind"] in ("bloom", "blocked", "cuckoo", "fuse"):
+    if kind["kind"] in ("bloom", "blocked", "cuckoo", "ribbon"):
         assert 0.9 < kind["fpp_measured"] / kind["fpp"] < 1.1, kind
     assert kind["fpp_measured"] < 1.1 * report["fpp"], kind
     assert abs(kind["fpp_measured"] - kind["wrong"] / kind["probes"]) < 1e-12, kind
@@ -22,7 +22,7 @@ print(len(report["kinds"]) >= int(sys.argv[2]))
 EOF
 run bash -c "'$seen' bench -n 20k -p 2% --key-bytes 9 --json --plot bench.svg | python3 check.py 9 8"
 expect_code 0; expect_out True; expect_silent
-for kind in bloom blocked cuckoo fuse scalable set sorted window; do
+for kind in bloom blocked cuckoo ribbon scalable set sorted window; do
   expect; grep -q ">$kind<" bench.svg || wrong "expected bars for $kind"
 done
 run python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("bench.svg")'; expect_code 0
@@ -32,7 +32,7 @@ expect_code 0; expect_out True
 run "$seen" bench -n 20k --kind window -p 1%; expect_code 0; expect_silent
 expect; grep -q '^window .*%, ' "$work/.out" || wrong "expected a row"
 run "$seen" bench -n 1 --kind bloom; expect_code 0
-run bash -c "'$seen' bench -n 20k --kind fuse --plot - | head -c 4"; expect_out '<svg'
+run bash -c "'$seen' bench -n 20k --kind ribbon --plot - | head -c 4"; expect_out '<svg'
 
 run "$seen" bench extra; expect_failure "options only"
 run "$seen" bench --key-bytes 7; expect_failure "expected 8 to"

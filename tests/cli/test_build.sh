@@ -8,7 +8,7 @@ seq 2001 3000 >others
 
 # ---- Every kind: what went in is in, and little else ------------------------
 
-for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
+for kind in bloom blocked cuckoo ribbon scalable set bitmap sorted; do
   run "$seen" build --kind $kind -o "$kind" keys
   expect_code 0; expect_out ''; expect_err "$kind: $kind filter of"
   run "$seen" verify "$kind"; expect_code 0
@@ -39,14 +39,14 @@ expect_failure "only files can be counted first: add -n ITEMS, or --kind scalabl
 expect_no_file none
 run bash -c "cat keys | '$seen' build -o none --kind bloom -p 1%"; expect_failure "add -n ITEMS"
 run bash -c "cat keys | '$seen' build -qo piped -n 1000"; expect_code 0; expect_silent
-for kind in set scalable fuse bitmap sorted; do
+for kind in set scalable ribbon bitmap sorted; do
   run bash -c "cat keys | '$seen' build -qo piped --kind $kind"; expect_code 0
   run "$seen" check -qv piped keys; expect_code 1
 done
 run bash -c "cat keys | '$seen' build --json -o piped --bits 100000"; expect_code 0; expect_json fpp 0.000
 run "$seen" build --json -o f --bits 20000 keys; expect_json bits 19968; expect_json capacity 1000
 run "$seen" build --json -o f --bits 20000 --hashes 4 --kind bloom keys; expect_json bits 20000; expect_json hashes 4
-for kind in fuse sorted; do # as many bits as there are
+for kind in ribbon sorted; do # as many bits as there are
   run bash -c "cat keys | '$seen' build --json -o f --kind $kind --bits 10000"; expect_code 0; expect_json fpp 0.00
   expect; [ "$("$seen" check -c f keys)" = 1000 ] || wrong "$kind of so many bits"
 done
@@ -54,7 +54,7 @@ run "$seen" build --json -p 1e-6 -n 5000 -o f keys; expect_json capacity 5000
 : >empty
 run "$seen" build --json -o f empty; expect_code 0; expect_json lines 0
 run "$seen" check f keys; expect_code 1; expect_out ''
-for kind in fuse bitmap set cuckoo sorted; do
+for kind in ribbon bitmap set cuckoo sorted; do
   run "$seen" build --kind $kind -qo f empty; expect_code 0
   run "$seen" check f keys; expect_code 1
 done
@@ -214,13 +214,13 @@ run "$seen" build --kind nonsense -o none keys; expect_failure "--kind nonsense:
 run "$seen" build -p 2 -o none keys; expect_failure "expected a rate"
 run "$seen" build --hashes 300 -o none keys; expect_failure "--hashes"
 run "$seen" build --bits 10 -o none keys; expect_failure "--bits 10: expected at least 512"
-run "$seen" build --kind fuse -p 1e-300 -o none keys; expect_code 2
+run "$seen" build --kind ribbon -p 1e-300 -o none keys; expect_code 2
 run "$seen" build --window 5x -o none keys; expect_failure "expected a time with its unit"
 run "$seen" build --window 0s -o none keys; expect_failure "expected at least 1ms"
 run "$seen" build --json -j 1000 -o none keys; expect_failure "at most 256"
 printf 'ff\nfg\n' >bad_hex
 run "$seen" build --hex -o none bad_hex; expect_failure "bad_hex:2: fg: expected hex digits only"
 expect_no_file none
-run "$seen" build --help; expect_code 0; expect; grep -q 'seen build --kind fuse' .out || wrong "help"
+run "$seen" build --help; expect_code 0; expect; grep -q 'seen build --kind ribbon' .out || wrong "help"
 
 finish

@@ -41,8 +41,8 @@ printf 'a\0x\0' >nul; expect; "$seen" check -0 f nul | cmp -s - <(printf 'a\0') 
 
 seq 1 300000 >many
 seq 1 2 300000 >odd
-for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
-  p='-p 1e-9'; case $kind in set | bitmap) p='' ;; cuckoo | fuse | sorted) p='-p 1e-8' ;; esac
+for kind in bloom blocked cuckoo ribbon scalable set bitmap sorted; do
+  p='-p 1e-9'; case $kind in set | bitmap) p='' ;; cuckoo | ribbon | sorted) p='-p 1e-8' ;; esac
   # shellcheck disable=SC2086
   "$seen" build -q --kind $kind $p -o $kind odd
   for threads in 1 2 5; do

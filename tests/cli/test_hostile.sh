@@ -15,7 +15,7 @@ files=(f g cuckoo 'set' window bitmap guava lines noise empty 'a name' new out)
 long=$(head -c 120000 /dev/zero | tr '\0' 'a')
 values=('' - -- 0 -1 1 3 100 nan inf -0 0.5 1e-300 1e300 1k 10% 9223372036854775808 18446744073709551615
   18446744073709551616 -9223372036854775808 0x10 %s%n%s "$long" $'\t' $'\n' $'\xff\xfe' /dev/null
-  /dev/zero/x . .. / ./f f/ bloom blocked cuckoo 'set' fuse sorted scalable window bitmap guava leveldb
+  /dev/zero/x . .. / ./f f/ bloom blocked cuckoo 'set' ribbon sorted scalable window bitmap guava leveldb
   gozero redisbloom nonsense hour 1ms 30d n=1 items=5 uniq 'users=1,items=1' '=' ',' '*')
 options=(-n -p -q -v -c -o -f -t -j -0 -i -z -h --kind --state --bits --hashes --hex --u64 --u64=binary --crlf --json --ack
   --batch --dialect --to --from --key --secret --keyed --last --generations --window --max-memory

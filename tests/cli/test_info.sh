@@ -29,8 +29,8 @@ run "$seen" info set; expect_line 'keys      1,000, and as many as come, at a ra
 run "$seen" info scalable; expect_line 'keys      about [0-9,]+, and as many as come, at a rate of 0.1%'
 "$seen" build -q --kind bitmap -o bitmap keys
 run "$seen" info bitmap; expect_line 'keys      1,000 of the integers below 1,001'; expect_line 'rate now  0'
-"$seen" build -q --kind fuse -o fuse keys; "$seen" build -q --kind bloom -o bloom keys
-run "$seen" info blocked cuckoo set bitmap fuse bloom; expect_code 0
+"$seen" build -q --kind ribbon -o ribbon keys; "$seen" build -q --kind bloom -o bloom keys
+run "$seen" info blocked cuckoo set bitmap ribbon bloom; expect_code 0
 expect; [ "$(grep -c '^[a-z]' .out)" -eq 6 ] || wrong "six filters"
 run "$seen" info --json blocked set; expect; [ "$(grep -c '"file"' .out)" -eq 2 ] || wrong "two filters as JSON"
 

@@ -49,8 +49,8 @@ run "$seen" merge -o none keyed1 keyed2
 expect_failure "keyed1 and keyed2 have different secrets: only keyed filters with the same secret can be merged"
 run "$seen" merge -o none a.blocked keyed1
 expect_failure "a.blocked and keyed1 differ in their hash: xxh3-64 against siphash-1-3-128 (one is keyed, the other is not)"
-"$seen" build -q --kind fuse -o fuse1 a.keys; "$seen" build -q --kind fuse -o fuse2 a.keys
-run "$seen" merge -o none fuse1 fuse2; expect_failure "filters of kind fuse cannot be merged: build one from all the keys"
+"$seen" build -q --kind ribbon -o ribbon1 a.keys; "$seen" build -q --kind ribbon -o ribbon2 a.keys
+run "$seen" merge -o none ribbon1 ribbon2; expect_failure "filters of kind ribbon cannot be merged: build one from all the keys"
 expect_no_file none
 
 # ---- The same secret --------------------------------------------------------

@@ -76,7 +76,8 @@ for bad in 0 1 nan inf 1e-400 10%x -1; do
 done
 run "$seen" plan -n 1M -p 1e-300; expect_failure "128-bit hash"
 run "$seen" plan -n 1M -p 1% --bits 1000; expect_failure "too few"
-run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, fuse, scalable, window, set, bitmap, sorted"
+run "$seen" plan -n 1M -p 1% --kind wrong; expect_failure "expected a kind: bloom, blocked, cuckoo, scalable, window, set, bitmap, sorted, ribbon"
+run "$seen" plan -n 1M -p 1% --kind fuse; expect_failure "--kind fuse: expected ribbon, the kind that has replaced it"
 run "$seen" plan -n 1M -p 1% --kind blocked --hashes 5; expect_failure "--hashes 5: expected 1, 2, 4 or a multiple of 8"
 for bad in 5 0s 1.5 m 5y 5dd -1d 1e30d 0.0001ms; do
   run "$seen" plan -n 1M -p 1% "--window=$bad"; expect_failure "--window $bad: expected"
@@ -116,7 +117,7 @@ run "$seen" plan -n 1e6 -p 0.1% --plot plan.svg; expect_code 0; expect_silent; e
 well_formed() { python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1"; }
 run well_formed plan.svg; expect_code 0
 # Every kind, the design point and what is beyond it, for light pages and dark ones.
-for text in bloom blocked cuckoo fuse scalable set 'planned: 1M keys at 0.1%' 'more than planned' \
+for text in bloom blocked cuckoo ribbon scalable set 'planned: 1M keys at 0.1%' 'more than planned' \
   'prefers-color-scheme: dark' 'least possible'; do
   expect; grep -qF "$text" plan.svg || wrong "plan.svg does not say $text"
 done

@@ -26,7 +26,7 @@ for kind in cuckoo bitmap; do
   run "$seen" check -c $kind keys; expect_out 0
 done
 
-for kind in bloom blocked fuse scalable set sorted; do
+for kind in bloom blocked ribbon scalable set sorted; do
   "$seen" build -q --kind $kind -o $kind keys; cp $kind before
   run "$seen" remove $kind keys
   expect_failure "$kind: is of kind $kind, which cannot remove single keys; kinds cuckoo and bitmap can"

@@ -80,8 +80,8 @@ run "$seen" uniq --state c second; expect; cmp -s .out fresh || wrong "a cuckoo 
 run "$seen" uniq --state b second; expect; cmp -s .out fresh || wrong "a bitmap as state"
 echo 2000 >beyond; run "$seen" uniq -c --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
 run "$seen" uniq --state b beyond; expect_failure "beyond:1: 2000: is not below the bound"
-"$seen" build -q --kind fuse -o u first
-run "$seen" uniq --state u second; expect_failure "u: is of kind fuse, which takes no new keys"
+"$seen" build -q --kind ribbon -o u first
+run "$seen" uniq --state u second; expect_failure "u: is of kind ribbon, which takes no new keys"
 
 # ---- Secrets ----------------------------------------------------------------
 

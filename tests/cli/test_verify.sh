@@ -4,15 +4,15 @@
 source "$(dirname "$0")/lib.sh"
 
 seq 1 100000 >keys
-for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
+for kind in bloom blocked cuckoo ribbon scalable set bitmap sorted; do
   "$seen" build -q --kind $kind -o $kind keys
 done
 run "$seen" verify bloom blocked; expect_code 0; expect_out $'bloom: good\nblocked: good'; expect_silent
-run "$seen" verify -q bloom blocked cuckoo fuse set bitmap; expect_code 0; expect_out ''
+run "$seen" verify -q bloom blocked cuckoo ribbon set bitmap; expect_code 0; expect_out ''
 run "$seen" verify --json blocked; expect_json good true; expect_json journal false
 
 # A flipped byte anywhere, of any kind.
-for kind in bloom blocked cuckoo fuse scalable set bitmap sorted; do
+for kind in bloom blocked cuckoo ribbon scalable set bitmap sorted; do
   size=$(stat -c %s $kind)
   for at in 1030 $((size / 3)) $((size / 2)) $((size - 1)); do
     cp $kind hurt; flip hurt "$at"

@@ -133,7 +133,7 @@ static void digest_window(double fpp, uint32_t generations, uint64_t window_ms,
     seen_free(f);
 }
 
-static void digest_built(seen_kind kind, uint32_t places)
+static void digest_built(seen_kind kind, double fpp)
 {
     enum {
         items = 5000
@@ -146,12 +146,12 @@ static void digest_built(seen_kind kind, uint32_t places)
         keys[i] = (seen_key){bytes[i], 8};
     }
     seen_filter *f;
-    seen_spec spec = {.kind = kind, .fpp = 0.01, .hashes = places};
+    seen_spec spec = {.kind = kind, .fpp = fpp};
     must(seen_build(&f, &spec, seen_keys_of(keys, items), NULL));
     uint64_t sum = START;
     for (uint64_t i = 0; i < 10 * items; i++)
         sum = checksum(sum, seen_maybe_u64(f, i));
-    printf("%s %u %016llx %016llx\n", seen_kind_name(kind), places,
+    printf("%s %g %016llx %016llx\n", seen_kind_name(kind), fpp,
            (unsigned long long)sum, (unsigned long long)saved_bytes(f));
     seen_free(f);
 }
@@ -193,9 +193,12 @@ int main(void)
     digest_window(0.01, 4, 250, 0);
     digest_window(1e-5, 4, 250, SEEN_KEYED);
     digest_filter(SEEN_SET, 50000, 1e-9, 0);
-    digest_built(SEEN_FUSE, 3);
-    digest_built(SEEN_FUSE, 4);
-    digest_built(SEEN_SORTED, 1);
+    digest_built(SEEN_RIBBON, 0.3);
+    digest_built(SEEN_RIBBON, 0.01);
+    digest_built(SEEN_RIBBON, 1e-3);
+    digest_built(SEEN_RIBBON, 1e-6);
+    digest_built(SEEN_RIBBON, 1e-9);
+    digest_built(SEEN_SORTED, 0.01);
     digest_bitmap();
     return 0;
 }

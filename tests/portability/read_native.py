@@ -429,29 +429,76 @@ class Cuckoo(Packed):
         return any(self.slot(4 * b + i) == p for b in (first, other) for i in range(4))
 
 
-class Fuse(Packed):
-    state_bytes = 24
+class Ribbon(Filter):
+    state_bytes = None
 
     def set_up(self, state):
-        self.set_up_slots()
-        self.seed, self.segment, self.starts = struct.unpack("<QQQ", state)
-        need(self.h.k in (3, 4) and self.h.capacity <= 1 << 40, "k or capacity")
-        need(self.segment in [1 << i for i in range(19)], "segment")
-        need(self.starts > 0 and self.starts % self.segment == 0, "starts")
-        need(self.slots == self.starts + (self.h.k - 1) * self.segment, "slots")
-        need(self.h.items <= self.slots, "items")
+        h = self.h
+        need(h.k == 1 and 1 <= h.width <= 32 and 1 <= h.capacity <= 1 << 40, "k, width or capacity")
+        need(len(state) % 16 == 8 and len(state) <= 8 + 16 * 8, "state")
+        self.listed_count = struct.unpack_from("<Q", state)[0]
+        need(self.listed_count <= h.capacity, "list")
+        self.layers, parts = [], []
+        for at in range(8, len(state), 16):
+            starts, seed = struct.unpack_from("<QQ", state, at)
+            need(16 <= starts <= 1 << 41 and starts % 16 == 0, "starts")
+            slots = starts + 64 * -(-starts // 65536)
+            groups, thresholds = slots // 16 * 2 * h.width, -(-starts // 512)
+            self.layers.append((self.used, starts, seed, self.used + groups))
+            self.close(parts, groups + thresholds + -2 * h.width % 16)
+        if self.listed_count or not self.layers:
+            self.list_at = self.used
+            self.close(parts, 8 * max(1, self.listed_count))
+        need(8 * sum(parts) == h.m, "m")
+        need(h.items in (0, h.capacity), "items")
+
+    def close(self, parts, length):
+        parts.append(length)
+        self.used = up64(self.used + length)
+
+    def listed_hashes(self):
+        return [self.word(self.list_at // 8 + i) for i in range(self.listed_count)]
 
     def check_payload(self):
-        self.no_bits_past_the_end()
+        if self.h.items == 0:
+            need(not any(self.payload), "payload of nothing")
+            return
+        for _, starts, _, thresholds in self.layers:
+            end = thresholds + -(-starts // 512)
+            need(-(-starts // 256) % 2 == 0 or self.payload[end - 1] < 16, "last threshold")
+            need(not any(self.payload[end : up64(end + -2 * self.h.width % 16)]), "zeros")
+        numbers = self.listed_hashes()
+        need(all(a < b for a, b in zip(numbers, numbers[1:])), "order of the list")
+        if numbers:
+            need(not any(self.payload[self.list_at + 8 * len(numbers) :]), "padding of the list")
 
     def maybe(self, lo, hi):
-        x = mix((lo + self.seed) & M64) if self.seed else lo
-        first = reduce(x, self.starts)
-        found = self.slot(first)
-        for i in range(1, self.h.k):
-            low = (x >> 18 * (self.h.k - 1 - i)) % self.segment
-            found ^= self.slot(first + i * self.segment ^ low)
-        return self.h.items > 0 and found == (x * GOLDEN & M64) >> (64 - self.h.width)
+        if self.h.items == 0:
+            return False
+        x = lo
+        for groups, starts, seed, thresholds in self.layers:
+            x = mix((x + seed) & M64) if seed else x
+            start = reduce(x, starts)
+            t = self.payload[thresholds + start // 512] >> (start // 256 % 2 * 4) & 15
+            if t == 15 or start % 256 < 8 * t:
+                continue
+            return self.fits(groups, start, x)
+        return x in self.listed_hashes()
+
+    def fits(self, groups, start, x):
+        y = x * 0xC2B2AE3D27D4EB4F & M64
+        y ^= y >> 32
+        value = rotl(y * 0xFF51AFD7ED558CCD & M64, 32)
+        first = start + start // 65536 * 64
+        for j in range(self.h.width):
+            bit = 0
+            for i in range(64):
+                slot = first + i
+                word = struct.unpack_from("<H", self.payload, groups + (slot // 16 * self.h.width + j) * 2)[0]
+                bit ^= (y | 1) >> i & word >> slot % 16 & 1
+            if bit != value >> (2 * j + 1) & 1:
+                return False
+        return True
 
 
 class Set(Filter):
@@ -549,7 +596,7 @@ class Sorted(Filter):
         return reduce(lo, self.u) in self.numbers
 
 
-KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 4: Fuse, 5: Scalable, 6: Window, 7: Set, 8: Bitmap, 10: Sorted}
+KINDS = {1: Bloom, 2: Blocked, 3: Cuckoo, 5: Scalable, 6: Window, 7: Set, 8: Bitmap, 10: Sorted, 11: Ribbon}
 
 
 # ---- The test ---------------------------------------------------------------

@@ -25,7 +25,7 @@ struct file {
     seen_listed listed; /* every seventh key */
 };
 
-/* Every kind; every hash; every shape of a line; 3 and 4 places. */
+/* Every kind; every hash; every shape of a line. */
 static const struct file files[] = {
     {.name = "bloom", .spec = {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.01}},
     {.name = "bloom_one",
@@ -62,10 +62,12 @@ static const struct file files[] = {
      .spec =
          {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .flags = SEEN_KEYED},
      .save_flags = SEEN_SECRET_APART},
-    {.name = "fuse_3", .spec = {.kind = SEEN_FUSE, .fpp = 0.01}},
-    {.name = "fuse_4", .spec = {.kind = SEEN_FUSE, .fpp = 0.1, .hashes = 4}},
-    {.name = "fuse_keyed",
-     .spec = {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
+    {.name = "ribbon", .spec = {.kind = SEEN_RIBBON, .fpp = 0.01}},
+    {.name = "ribbon_rough", .spec = {.kind = SEEN_RIBBON, .fpp = 0.6}},
+    {.name = "ribbon_10", .spec = {.kind = SEEN_RIBBON, .fpp = 0.001}},
+    {.name = "ribbon_rare", .spec = {.kind = SEEN_RIBBON, .fpp = 2.4e-10}},
+    {.name = "ribbon_keyed",
+     .spec = {.kind = SEEN_RIBBON, .fpp = 0.05, .flags = SEEN_KEYED},
      .save_flags = SEEN_SECRET_APART},
     {.name = "sorted", .spec = {.kind = SEEN_SORTED, .fpp = 0.01}},
     {.name = "sorted_rare", .spec = {.kind = SEEN_SORTED, .fpp = 1e-9}},
@@ -107,8 +109,8 @@ static const struct file files[] = {
               .key_form = SEEN_KEYS_TEXT}},
     {.name = "blocked_lower",
      .spec = {.items = 500, .fpp = 0.1, .key_form = SEEN_KEYS_LOWER}},
-    {.name = "fuse_hex",
-     .spec = {.kind = SEEN_FUSE, .fpp = 0.1, .key_form = SEEN_KEYS_HEX}},
+    {.name = "ribbon_hex",
+     .spec = {.kind = SEEN_RIBBON, .fpp = 0.1, .key_form = SEEN_KEYS_HEX}},
     {.name = "set_u64", .spec = {.kind = SEEN_SET, .key_form = SEEN_KEYS_U64}},
     {.name = "window_i32",
      .spec = {.last = 100, .fpp = 0.1, .key_form = SEEN_KEYS_I32}},
@@ -118,8 +120,8 @@ static const struct file files[] = {
     {.name = "bloom_never",
      .spec = {.kind = SEEN_BLOOM, .items = 500, .fpp = 0.3},
      .listed = SEEN_LISTED_NEVER},
-    {.name = "fuse_always",
-     .spec = {.kind = SEEN_FUSE, .fpp = 0.05, .flags = SEEN_KEYED},
+    {.name = "ribbon_always",
+     .spec = {.kind = SEEN_RIBBON, .fpp = 0.05, .flags = SEEN_KEYED},
      .listed = SEEN_LISTED_ALWAYS},
     {.name = "bitmap_blocks", .spec = {.kind = SEEN_BITMAP, .bits = 600000}},
 };
@@ -257,22 +259,41 @@ static void list_some(seen_filter *f, seen_listed rule)
     seen_allowlist_free(list);
 }
 
-/* One attempt in some hundreds fails to build and takes another seed. */
-static void write_reseeded_fuse(void)
+/* One attempt in two bumps a key and takes another seed. */
+static void write_reseeded_ribbon(void)
 {
     static const uint8_t none[8];
     bool found = false;
-    for (uint64_t i = 0; i < 100000 && !found; i++) {
-        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.01, .seed = i};
-        seen_filter *f = fill(spec, 200);
+    for (uint64_t i = 0; i < 1000 && !found; i++) {
+        seen_spec spec = {.kind = SEEN_RIBBON, .fpp = 0.01, .seed = i};
+        seen_filter *f = fill(spec, MEMBERS);
         size_t len;
         uint8_t *buf = save(f, 0, &len);
-        found = memcmp(buf + 260, none, 8) != 0; /* behind one checksum */
+        /* Behind one checksum: the list, the starts, the seed. */
+        found = memcmp(buf + 260 + 16, none, 8) != 0;
         free(buf);
-        if (found) write_filter("fuse_reseeded", f, 0);
+        if (found) write_filter("ribbon_reseeded", f, 0);
         seen_free(f);
     }
-    must(found, "every fuse filter was built at once");
+    must(found, "every ribbon filter was built at once");
+}
+
+/* Several layers, the first of them of two segments. */
+static void write_large_ribbon(void)
+{
+    seen_builder *b;
+    seen_filter *f;
+    seen_spec spec = {.kind = SEEN_RIBBON, .fpp = 0.2};
+    make_keys(spec.kind);
+    must(seen_builder_new(&b, &spec, NULL) == SEEN_OK, "no builder");
+    bool added =
+        seen_builder_add_many(b, seen_keys_of(keys, MEMBERS)) == SEEN_OK;
+    for (uint64_t i = 0; i < 100000 && added; i++)
+        added = seen_builder_add_many(b, seen_keys_u64(&i, 1)) == SEEN_OK;
+    must(added && seen_builder_finish(b, &f, NULL) == SEEN_OK, "no ribbon");
+    write_filter("ribbon_large", f, 0);
+    seen_builder_free(b);
+    seen_free(f);
 }
 
 /* A filter file has two headers. */
@@ -296,9 +317,14 @@ int main(int argc, char **argv)
         write_filter(files[i].name, f, files[i].save_flags);
         seen_free(f);
     }
-    seen_filter *empty = fill((seen_spec){.kind = SEEN_FUSE, .fpp = 0.01}, 0);
-    write_filter("fuse_empty", empty, 0);
+    seen_filter *empty = fill((seen_spec){.kind = SEEN_RIBBON, .fpp = 0.01}, 0);
+    write_filter("ribbon_empty", empty, 0);
     seen_free(empty);
+    seen_filter *few = fill((seen_spec){.kind = SEEN_RIBBON, .fpp = 0.01}, 6);
+    write_filter("ribbon_listed", few, 0);
+    seen_clear(few);
+    write_filter("ribbon_cleared", few, 0);
+    seen_free(few);
     empty = fill((seen_spec){.kind = SEEN_SORTED, .fpp = 0.01}, 0);
     write_filter("sorted_empty", empty, 0);
     seen_free(empty);
@@ -307,7 +333,8 @@ int main(int argc, char **argv)
         fill((seen_spec){.kind = SEEN_SORTED, .fpp = 0.004}, ASKED - 100);
     write_filter("sorted_many", many, 0);
     seen_free(many);
-    write_reseeded_fuse();
+    write_reseeded_ribbon();
+    write_large_ribbon();
     write_stored();
     return 0;
 }

@@ -250,7 +250,7 @@ static void numbers_are_permanent(void **state)
         NUMBER(SEEN_BUSY, -10),       NUMBER(SEEN_MISMATCH, -11),
         NUMBER(SEEN_NO_SECRET, -12),  NUMBER(SEEN_ANY, 0),
         NUMBER(SEEN_BLOOM, 1),        NUMBER(SEEN_BLOCKED, 2),
-        NUMBER(SEEN_CUCKOO, 3),       NUMBER(SEEN_FUSE, 4),
+        NUMBER(SEEN_CUCKOO, 3),       NUMBER(SEEN_RIBBON, 11),
         NUMBER(SEEN_SCALABLE, 5),     NUMBER(SEEN_WINDOW, 6),
         NUMBER(SEEN_SET, 7),          NUMBER(SEEN_BITMAP, 8),
         NUMBER(SEEN_FOREIGN, 9),      NUMBER(SEEN_SORTED, 10),

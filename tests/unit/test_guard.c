@@ -257,7 +257,7 @@ static void a_created_key_that_was_lost_opens_the_guard(void **state)
     char *key = calloc(1, len);
     assert_non_null(key);
     struct test_batch b = test_batch_new(0, 1000);
-    seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
+    seen_spec spec = {.kind = SEEN_RIBBON, .fpp = 0.001};
     for (int closed = 0; closed < 2; closed++) {
         seen_guard *g = new_guard((seen_guard_options){.closed = closed});
         seen_filter *f;
@@ -310,7 +310,7 @@ static void created_keys_pass_whatever_the_filter(void **state)
     for (int swaps = 0; swaps < 2; swaps++) {
         seen_guard *g = new_guard((seen_guard_options){.miss_ms = 10});
         seen_filter *f;
-        seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
+        seen_spec spec = {.kind = SEEN_RIBBON, .fpp = 0.001};
         assert_int_equal(
             seen_build(&f, &spec, seen_keys_of(b.keys, 1000), NULL), SEEN_OK);
         seen_guard_swap(g, f, NULL);

@@ -524,13 +524,13 @@ static void assert_refused(seen_filter *f, seen_keys keys, seen_status why)
     free(is.at);
 
     seen_filter *built = f;
-    const seen_spec fuse = {.kind = SEEN_FUSE, .fpp = 0.01},
+    const seen_spec ribbon = {.kind = SEEN_RIBBON, .fpp = 0.01},
                     blocked = {.fpp = 0.01};
-    assert_int_equal(seen_build(&built, &fuse, keys, NULL), why);
+    assert_int_equal(seen_build(&built, &ribbon, keys, NULL), why);
     assert_int_equal(seen_build(&built, &blocked, keys, NULL), why);
     assert_ptr_equal(built, f);
     seen_builder *b;
-    assert_int_equal(seen_builder_new(&b, &fuse, NULL), SEEN_OK);
+    assert_int_equal(seen_builder_new(&b, &ribbon, NULL), SEEN_OK);
     assert_int_equal(seen_builder_add_many(b, keys), why);
     seen_builder_free(b);
 }
@@ -657,7 +657,7 @@ static void no_keys_are_a_batch_in_every_layout(void **state)
         assert_int_equal(done, 0);
         seen_filter *built;
         assert_int_equal(
-            seen_build(&built, &(seen_spec){.kind = SEEN_FUSE, .fpp = 0.01},
+            seen_build(&built, &(seen_spec){.kind = SEEN_RIBBON, .fpp = 0.01},
                        none, NULL),
             SEEN_OK);
         seen_free(built);

@@ -26,6 +26,7 @@
 #define ASKED   300 /* members and strangers, each */
 
 enum {
+    KIND_AT = 10,
     FLAGS_AT = 12,
     ITEMS_AT = 56,
     TABLE_CRC_AT = 112,
@@ -1305,11 +1306,37 @@ static void sizes_follow_the_bytes_that_are_there(void **state)
     check_said_bits(spec, 1000);
 }
 
+/* A kind that went is named, with the one that took its place. */
+static void a_fuse_filter_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled(spec_of(SEEN_BLOOM, false), 0, MEMBERS);
+    struct bytes b = save(f);
+    seen_free(f);
+    seen_put_le16(b.at + KIND_AT, 4);
+    fix_header(b.at);
+    seen_filter *none = NULL;
+    seen_error e;
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL, &e),
+                     SEEN_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "fuse"));
+    assert_non_null(strstr(e.text, "ribbon"));
+    assert_int_equal(seen_view(&none, b.at, b.len, NULL, &e), SEEN_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "ribbon"));
+    seen_put_le16(b.at + KIND_AT, 99);
+    fix_header(b.at);
+    assert_int_equal(seen_load(&none, b.at, b.len, NULL, NULL, &e),
+                     SEEN_UNSUPPORTED);
+    assert_non_null(strstr(e.text, "not one that this version knows"));
+    assert_null(none);
+    free(b.at);
+}
+
 /* Static kinds hold what they were made for. */
 static void a_rate_is_a_number(void **state)
 {
     (void)state;
-    const seen_kind kinds[] = {SEEN_FUSE, SEEN_SORTED, SEEN_CUCKOO};
+    const seen_kind kinds[] = {SEEN_RIBBON, SEEN_SORTED, SEEN_CUCKOO};
     for (size_t i = 0; i < 3; i++) {
         seen_filter *f = test_filled(spec_of(kinds[i], false), 0, MEMBERS);
         struct bytes b = save(f);
@@ -1367,6 +1394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_follow_the_bytes_that_are_there),
+        cmocka_unit_test(a_fuse_filter_is_refused_with_a_sentence),
         cmocka_unit_test(a_rate_is_a_number),
         cmocka_unit_test(a_view_of_nothing_but_ones_has_a_rate),
         cmocka_unit_test(saving_what_was_loaded_gives_the_same_bytes),

@@ -280,11 +280,11 @@ static void kinds_are_enumerated_and_named(void **state)
     static const struct {
         seen_kind kind;
         const char *name;
-    } rows[] = {{SEEN_BLOOM, "bloom"},       {SEEN_BLOCKED, "blocked"},
-                {SEEN_CUCKOO, "cuckoo"},     {SEEN_FUSE, "fuse"},
-                {SEEN_SCALABLE, "scalable"}, {SEEN_WINDOW, "window"},
-                {SEEN_SET, "set"},           {SEEN_BITMAP, "bitmap"},
-                {SEEN_SORTED, "sorted"}};
+    } rows[] = {{SEEN_BLOOM, "bloom"},   {SEEN_BLOCKED, "blocked"},
+                {SEEN_CUCKOO, "cuckoo"}, {SEEN_SCALABLE, "scalable"},
+                {SEEN_WINDOW, "window"}, {SEEN_SET, "set"},
+                {SEEN_BITMAP, "bitmap"}, {SEEN_SORTED, "sorted"},
+                {SEEN_RIBBON, "ribbon"}};
     const size_t n = sizeof rows / sizeof *rows;
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(seen_kind_at(i), rows[i].kind);
@@ -295,6 +295,7 @@ static void kinds_are_enumerated_and_named(void **state)
     assert_int_equal(seen_kind_at(SIZE_MAX), SEEN_ANY);
     assert_null(seen_kind_name(SEEN_ANY));
     assert_null(seen_kind_name((seen_kind)99));
+    assert_null(seen_kind_name((seen_kind)4)); /* fuse, which was */
     assert_int_equal(seen_kind_named("Bloom"), SEEN_ANY);
     assert_int_equal(seen_kind_named(""), SEEN_ANY);
 }

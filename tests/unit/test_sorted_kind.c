@@ -231,7 +231,7 @@ static void it_takes_no_more(void **state)
     seen_filter *none = NULL;
     assert_int_equal(seen_new(&none, &spec, NULL), SEEN_UNSUPPORTED);
     assert_null(none);
-    assert_true(seen_kind_built(SEEN_SORTED) && seen_kind_built(SEEN_FUSE));
+    assert_true(seen_kind_built(SEEN_SORTED) && seen_kind_built(SEEN_RIBBON));
     assert_false(seen_kind_built(SEEN_BLOCKED) || seen_kind_built(SEEN_ANY));
     seen_free(f);
     seen_free(copy);
