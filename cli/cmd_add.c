@@ -177,13 +177,11 @@ static void report_text(void)
     char planned[UNIT_TEXT];
     note("%s: %s%s, %s of them new%s%s%s", target.name,
          target.outcome.created ? "created; " : "",
-         show_many(lines, (double)tally.lines, "line"),
+         show_many(lines, (double)tally.lines, line_word()),
          show_count(new, (double)added()), target.on_server ? "" : "; ",
          target.on_server ? "" : show_keys(items, &after, "key"),
          target.on_server ? "" : " in all");
-    /* A window holds a generation more than it was planned for. */
-    if (after.capacity && after.items > after.capacity &&
-        after.kind != SEEN_WINDOW)
+    if (is_overfull(&after))
         note("%s: was planned for %s: the rate has risen to %s", target.name,
              show_many(planned, (double)after.capacity, "key"),
              show_rate(rate, after.fpp_now));

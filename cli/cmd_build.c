@@ -255,7 +255,7 @@ static void finish_builder(void)
 {
     char text[64], keys[UNIT_TEXT];
     snprintf(text, sizeof text, "building from %s",
-             show_about(keys, (double)tally.lines, "line"));
+             show_about(keys, (double)tally.lines, line_word()));
     more_work(text);
     seen_status s = seen_builder_finish(builder, &filter, NULL);
     end_progress();
@@ -299,6 +299,7 @@ static void report_json(const seen_info *info, FILE *to)
     struct json j = {.to = to};
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);
+    json_bool(&j, "replaced", has_replaced());
     json_text(&j, "kind", seen_kind_name(info->kind));
     if (info->dialect) json_text(&j, "dialect", info->dialect);
     json_number(&j, "lines", (double)tally.lines);
@@ -322,11 +323,11 @@ static void report_text(const seen_info *info)
     note("%s: %s filter of %s: %s, %s, rate %s", opt.output,
          info->dialect ? info->dialect : seen_kind_name(info->kind),
          show_size(size, (double)info->bytes),
-         show_many(lines, (double)tally.lines, "line"),
+         show_many(lines, (double)tally.lines, line_word()),
          show_keys(items, info, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
-    if (info->fpp_now > info->fpp && planned_items(info) &&
-        info->items > info->capacity && !is_crowded(spec.last, info))
+    note_replaced(opt.output);
+    if (is_overfull(info) && !is_crowded(spec.last, info))
         note("%s: has more keys than the %s it was planned for: use a larger "
              "-n",
              opt.output, show_count(planned, (double)info->capacity));

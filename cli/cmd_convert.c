@@ -64,6 +64,7 @@ static void report_json(const struct target *t, FILE *to)
     seen_measure(t->filter, &info);
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);
+    json_bool(&j, "replaced", has_replaced());
     json_text(&j, "converted", t->name);
     json_text(&j, "from", info.dialect ? info.dialect : "native");
     json_text(&j, "to", opt.to);
@@ -93,8 +94,10 @@ static int run(char **operands, size_t n)
     end_progress();
     if (opt.json)
         report_json(&target, path ? stdout : stderr);
-    else if (!opt.quiet && path)
+    else if (!opt.quiet && path) {
         note("%s: %s as %s", opt.output, target.name, opt.to);
+        note_replaced(opt.output);
+    }
     close_target(&target);
     finish_output();
     return EXIT_DONE;

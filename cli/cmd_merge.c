@@ -165,6 +165,7 @@ static void report_json(const seen_info *info, FILE *to, size_t n)
     struct json j = {.to = to};
     json_open(&j, NULL, '{');
     json_text(&j, "file", opt.output);
+    json_bool(&j, "replaced", has_replaced());
     json_number(&j, "merged", (double)n);
     json_text(&j, "kind", seen_kind_name(info->kind));
     json_number(&j, "items", (double)info->items);
@@ -182,7 +183,8 @@ static void report_text(const seen_info *info, size_t n)
     note("%s: %zu filters, about %s, rate %s", opt.output, n,
          show_many(items, (double)info->items, "key"),
          info->fpp_now > 0 ? show_rate(rate, info->fpp_now) : "0");
-    if (planned_items(info) && info->items > info->capacity)
+    note_replaced(opt.output);
+    if (is_overfull(info))
         note("%s: was planned for %s: build a larger one to keep the rate",
              opt.output, show_many(planned, (double)info->capacity, "key"));
 }

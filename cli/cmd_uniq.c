@@ -106,19 +106,21 @@ static void announce(const struct run *r)
     const seen_plan *plan = &r->plan;
     const double n = (double)plan->items;
     char size[UNIT_TEXT], items[UNIT_TEXT], rate[UNIT_TEXT], lost[UNIT_TEXT];
+    char distinct[32];
+    snprintf(distinct, sizeof distinct, "distinct %s", line_word());
     if (plan->kind == SEEN_SCALABLE) {
-        note("filter that grows, %s to begin with; however many lines come, "
+        note("filter that grows, %s to begin with; however many %ss come, "
              "expect to lose at most %s of the distinct ones",
-             show_size(size, (double)plan->bytes), show_rate(rate, plan->fpp));
+             show_size(size, (double)plan->bytes), line_word(),
+             show_rate(rate, plan->fpp));
         return;
     }
     double loss = expected_loss(r, n);
     snprintf(lost, sizeof lost, "%.2g", loss);
     if (loss >= 10) show_count(lost, round(loss));
     note("filter of %s; of %s expect to lose %s (rate %s when full)",
-         show_size(size, (double)plan->bytes),
-         show_many(items, n, "distinct line"), lost,
-         show_rate(rate, plan->fpp));
+         show_size(size, (double)plan->bytes), show_many(items, n, distinct),
+         lost, show_rate(rate, plan->fpp));
 }
 
 static bool bloom_wanted(void)
@@ -390,10 +392,11 @@ static void report_text(const struct run *r, double seconds)
     char bytes[UNIT_TEXT], speed[UNIT_TEXT], memory[UNIT_TEXT];
     char loss[UNIT_TEXT] = "unknown";
     double read = (double)flow_bytes();
-    if (!isnan(lost(r))) snprintf(loss, sizeof loss, "%.2g lines", lost(r));
+    if (!isnan(lost(r)))
+        snprintf(loss, sizeof loss, "%.2g %ss", lost(r), line_word());
     note("%s, %s unique, %s; %s in %.2f s, %s/s; peak memory %s; expected to "
          "be lost: %s",
-         show_many(lines, (double)r->tally.lines, "line"),
+         show_many(lines, (double)r->tally.lines, line_word()),
          show_count(unique, (double)kept(r)),
          show_many(repeats, (double)r->tally.found, "repeat"),
          show_size(bytes, read), seconds, show_size(speed, read / seconds),
@@ -404,12 +407,12 @@ static void warn_overfull(const struct run *r)
 {
     if (!overfull(r)) return;
     char sum[UNIT_TEXT], planned[UNIT_TEXT], most[UNIT_TEXT], rate[UNIT_TEXT];
-    note("%s distinct lines were kept, %s were planned: the rate has risen to "
-         "%s, and up to %s new lines were lost; use a larger %s",
-         show_count(sum, (double)(r->known + kept(r))),
+    note("%s distinct %ss were kept, %s were planned: the rate has risen to "
+         "%s, and up to %s new %ss were lost; use a larger %s",
+         show_count(sum, (double)(r->known + kept(r))), line_word(),
          show_count(planned, (double)r->plan.items),
          show_rate(rate, r->rate_now), show_count(most, (double)r->tally.found),
-         wish.memory ? "-M" : "-n");
+         line_word(), wish.memory ? "-M" : "-n");
 }
 
 static void run_lines(struct run *r)

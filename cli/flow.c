@@ -37,8 +37,8 @@ static void status(char *buf, size_t cap)
     double bytes = (double)source_bytes(from);
     double total = (double)source_total(from);
     uint64_t so_many = to ? to->tally->lines : counted_lines;
-    size_t len = (size_t)snprintf(buf, cap, "%s",
-                                  show_about(lines, (double)so_many, "line"));
+    size_t len = (size_t)snprintf(
+        buf, cap, "%s", show_about(lines, (double)so_many, line_word()));
     if (to && to->found)
         len += (size_t)snprintf(buf + len, cap - len, ", %s %s",
                                 show_short(found, (double)to->tally->found),
@@ -221,7 +221,7 @@ static const char *kept(char buf[KEPT_TEXT])
 {
     char lines[UNIT_TEXT];
     const double n = (double)flow->tally->lines;
-    snprintf(buf, KEPT_TEXT, "%s %s %s", show_many(lines, n, "line"),
+    snprintf(buf, KEPT_TEXT, "%s %s %s", show_many(lines, n, line_word()),
              n == 1 ? "was" : "were", flow->so_far);
     return buf;
 }

@@ -88,6 +88,11 @@ size_t line_end(void)
     return key_format.u64 != BINARY;
 }
 
+const char *line_word(void)
+{
+    return key_format.u64 == BINARY ? "integer" : "line";
+}
+
 char end_byte(void)
 {
     return key_format.nul ? '\0' : '\n';

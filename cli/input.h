@@ -69,6 +69,9 @@ extern const struct option key_options[];
 size_t line_end(void);
 char end_byte(void);
 
+/* What is counted: "line", or "integer" where they are no lines. */
+const char *line_word(void);
+
 /* The filter is of this dialect, which may have a byte order of its own. */
 void keys_for_dialect(const char *dialect);
 

@@ -6,6 +6,7 @@
 #include "output.h"
 #include "pack.h"
 #include "source.h"
+#include "units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,14 +74,40 @@ static bool is_svg(const void *bytes, size_t len)
     return len >= 4 && memcmp(bytes, "<svg", 4) == 0;
 }
 
+/* What is going to be replaced; "": nothing. */
+static char lost[96];
+
+static void describe(const void *bytes, size_t len)
+{
+    const char *name[1];
+    char keys[UNIT_TEXT];
+    seen_facts facts = {.size = sizeof facts};
+    if (seen_look(bytes, len, &facts, NULL) == SEEN_OK)
+        snprintf(lost, sizeof lost, "a filter of kind %s with %s",
+                 seen_kind_name(facts.plan.kind),
+                 show_keys(keys,
+                           &(seen_info){.kind = facts.plan.kind,
+                                        .items = facts.items},
+                           "key"));
+    else if (seen_sniff(bytes, len, name, 1) > 0)
+        snprintf(lost, sizeof lost, "a %s filter", name[0]);
+    else if (is_filter(bytes, len))
+        snprintf(lost, sizeof lost, "a filter that %s",
+                 is_packed(bytes, len) ? "was in gzip" : "was damaged");
+    else
+        snprintf(lost, sizeof lost, "a file that was no filter");
+}
+
 /* An empty file has nothing to lose, and a device or pipe is not replaced. */
 static void may_replace(const char *path, recognise *known, const char *what)
 {
     struct stat st;
-    if (overwrite || !path || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+    if (!path || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
         st.st_size == 0)
         return;
+    snprintf(lost, sizeof lost, "a file that could not be read");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && overwrite) return;
     if (fd < 0)
         fail("%s: exists, and cannot be read to see whether it is %s: %s; "
              "--force replaces it",
@@ -88,10 +115,22 @@ static void may_replace(const char *path, recognise *known, const char *what)
     size_t len = (size_t)st.st_size;
     void *bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
+    if (bytes == MAP_FAILED && overwrite) return;
     if (bytes == MAP_FAILED) fail("%s: map: %s", path, strerror(errno));
-    if (!known(bytes, len))
+    if (!overwrite && !known(bytes, len))
         fail("%s: exists, and is not %s; --force replaces it", path, what);
+    describe(bytes, len);
     munmap(bytes, len);
+}
+
+bool has_replaced(void)
+{
+    return lost[0];
+}
+
+void note_replaced(const char *path)
+{
+    if (has_replaced()) note("%s: replaced %s", path, lost);
 }
 
 void may_replace_filter(const char *path)

@@ -33,6 +33,10 @@ void output_is_no_input(const char *output, char **inputs, size_t n);
  * of a dialect that can be recognised, and no --force. NULL: stdout. */
 void may_replace_filter(const char *path);
 
+/* When that file has been replaced: is there anything to say, and say it. */
+bool has_replaced(void);
+void note_replaced(const char *path);
+
 /* The same for a picture; "-" or NULL: none in a file. */
 void may_replace_svg(const char *path);
 

@@ -504,6 +504,14 @@ bool is_crowded(uint64_t last, const seen_info *info)
            info->fpp_now * (double)info->capacity > 1e-3;
 }
 
+bool is_overfull(const seen_info *info)
+{
+    double promised = fmax(info->fpp, wish.rate);
+    return info->kind != SEEN_WINDOW && planned_items(info) &&
+           info->items > info->capacity && !(info->fpp_now < 1.1 * promised) &&
+           !(info->fpp_now * (double)info->capacity < 1e-3);
+}
+
 void warn_crowded(const char *name, const seen_info *info)
 {
     char planned[UNIT_TEXT], now[UNIT_TEXT], rate[UNIT_TEXT];

@@ -99,6 +99,11 @@ void note_recovery(const struct target *t);
 bool is_crowded(uint64_t last, const seen_info *info);
 void warn_crowded(const char *name, const seen_info *info);
 
+/* Is it wrong more often than was planned, because more keys came? A tenth more often
+ * is no matter, nor is what is_crowded() would not mind of a small one; a window
+ * holds a generation more than it was planned for. */
+bool is_overfull(const seen_info *info);
+
 /* Everything to disk. After a failed change that is not expected any more. */
 void close_target(struct target *t);
 

@@ -257,6 +257,12 @@ static void wait_until_closed(void)
     pthread_mutex_unlock(&changing.lock);
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 __attribute__((noreturn)) static void no_such_store(const struct users *u)
 {
     if (has_journal(dir_of(u->name)))
@@ -266,8 +272,8 @@ __attribute__((noreturn)) static void no_such_store(const struct users *u)
     char *near = near_store(u->name);
     if (near) fail("%s: no such store; there is one called %s", u->name, near);
     fail("%s: %s%s", u->name,
-         strncmp(u->error.text, "is a directory", 14) == 0 ? u->error.text
-                                                           : "no such store",
+         is_directory(dir_of(u->name)) ? "is a directory without a store in it"
+                                       : "no such store",
          opt.no_create ? "" : "; seen mark and seen take make one");
 }
 

@@ -92,6 +92,7 @@ typedef struct seen_outcome {
  * "reserved", "keys", "file" (the handle). Its text does not repeat the path.
  *
  * SEEN_ABSENT   no such file, and nothing to create it from
+ * SEEN_INVALID  also what is no file: a directory, a device
  * SEEN_BUSY     another writer has it, also after options.wait_ms
  * SEEN_CORRUPT  its header, a page or its journal is damaged; the text says where
  * SEEN_NO_SECRET, SEEN_MISMATCH   the secret is missing, or is another one

@@ -107,6 +107,19 @@ typedef struct seen_users_options {
     uint64_t reserved[5];
 } seen_users_options;
 
+/*
+ * Fields of an error: "where", "options.mode", "options.create", "options.tail",
+ * "options.secret", "options.reserved", those of the policy, "outcome", "u". The text
+ * does not repeat the place.
+ *
+ * SEEN_ABSENT       no store is there, and options.create is false
+ * SEEN_BUSY         another writer has it, also after options.wait_ms; or this process
+ *                   has it open
+ * SEEN_INVALID      something else is there: a file, a filter
+ * SEEN_MISMATCH     options.secret is not its secret
+ * SEEN_UNSUPPORTED  no such scheme in this library
+ * SEEN_CORRUPT      data.mdb or the journal is damaged or missing
+ */
 SEEN_API seen_status seen_users_open(seen_users **u, const char *where,
                                      const seen_users_options *options,
                                      seen_outcome *outcome, seen_error *error);

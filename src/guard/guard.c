@@ -133,9 +133,7 @@ seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options,
     static const seen_guard_options standard;
     const seen_guard_options *o = options ? options : &standard;
     seen_error_begin(error);
-    if (!out)
-        return seen_fail(error, SEEN_INVALID, "g",
-                         "g: expected a pointer, got NULL");
+    if (!out) return seen_fail_null(error, "g");
     seen_status status = check_options(o, error);
     if (status != SEEN_OK) return status;
     seen_guard *g = seen_alloc_zeroed(&seen_system_memory, sizeof *g);
@@ -323,6 +321,8 @@ static seen_status note_created(seen_guard *g, const void *key, size_t len,
 seen_status seen_guard_created(seen_guard *g, const void *key, size_t len,
                                uint64_t now_ms, seen_error *error)
 {
+    seen_error_begin(error);
+    if (!g) return seen_fail_null(error, "g");
     if (now_ms > NOW_MAX) now_ms = NOW_MAX;
     seen_hash h = hash_of(g, key, len);
     struct shard *s = shard_of(g, h);
@@ -331,7 +331,6 @@ seen_status seen_guard_created(seen_guard *g, const void *key, size_t len,
     remember(g, s, h, now_ms, CREATED);
     bool done = g->concurrent && !g->rebuilding && takes(g->filter, key, len);
     pthread_mutex_unlock(&s->lock);
-    seen_error_begin(error);
     if (done) return SEEN_OK;
     lock_all(g);
     seen_status status = note_created(g, key, len, error);
@@ -398,6 +397,7 @@ seen_status seen_guard_swap(seen_guard *g, seen_filter *filter,
 {
     seen_info info = {.size = sizeof info};
     seen_error_begin(error);
+    if (!g) return seen_fail_null(error, "g");
     if (filter) seen_info_of(filter, &info);
     lock_all(g);
     if (filter && (!g->rebuilding || g->lost)) {

@@ -22,7 +22,7 @@ seen_status seen_remote_users(seen_users **u, const char *url,
     const struct seen_users_kind *kind =
         seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, url, &rest);
     return seen_users_open_kind(
-        u, kind, rest, options,
+        u, kind, rest, options, "url",
         strncmp(url, "rediss:", 7) == 0
             ? "TLS is not offered: use redis:// and a tunnel"
             : "no store on a server has such a URL: expected redis:// or "

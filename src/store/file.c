@@ -502,11 +502,15 @@ static seen_status open_to_write(seen_file *file,
     if (status == SEEN_ABSENT && options->create)
         status = create_file(file, options, error);
     else if (status == SEEN_ABSENT)
-        return seen_fail(error, status, "path", "no such file");
+        return seen_fail(error, status, "path",
+                         "no such file: options.create makes one");
     if (status == SEEN_BUSY)
         return seen_fail(
             error, status, "path",
             "another program is changing it: try again when it has ended");
+    if (status == SEEN_IO && file->fd < 0 && errno == EISDIR)
+        return seen_fail(error, SEEN_INVALID, "path",
+                         "is a directory: expected a filter file");
     if (status == SEEN_IO) return seen_fail_io(error, "path", "open the file");
     if (status == SEEN_OK) status = refuse_other_names(file, error);
     if (status == SEEN_OK) status = map_file(file, SEEN_MAP_READ, error);

@@ -19,7 +19,8 @@
 #include <stdio.h>
 
 /* It will hold the store's secret. */
-#define PRIVATE 0600
+#define PRIVATE  0600
+#define TOO_LONG "the name of the directory is too long"
 
 static seen_status nothing_there(const char *path)
 {
@@ -52,7 +53,8 @@ seen_status seen_backend_make(const char *dir,
 {
     char data[SEEN_PATH_ROOM], beside[SEEN_PATH_ROOM];
     int len = snprintf(beside, sizeof beside, "%s/data.mdb.seen-new", dir);
-    if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
+    if (len < 0 || len >= SEEN_PATH_ROOM)
+        return seen_fail(error, SEEN_INVALID, NULL, TOO_LONG);
     snprintf(data, sizeof data, "%s/data.mdb", dir);
     if (nothing_there(beside) != SEEN_OK || make_empty(beside) != SEEN_OK)
         return seen_fail_io(error, NULL, "make data.mdb");
@@ -73,11 +75,12 @@ seen_status seen_backend_look(const char *dir, bool *made, seen_error *error)
     struct seen_stat st = {0};
     *made = true; /* if in doubt: it will not be made again over another */
     int len = snprintf(data, sizeof data, "%s/data.mdb", dir);
-    if (len < 0 || len >= SEEN_PATH_ROOM) return SEEN_INVALID;
+    if (len < 0 || len >= SEEN_PATH_ROOM)
+        return seen_fail(error, SEEN_INVALID, NULL, TOO_LONG);
     *made = seen_os->stat(data, &st) == 0;
     if (*made || errno == ENOENT) return SEEN_OK;
     *made = true;
-    return seen_fail_io(error, NULL, "data.mdb");
+    return seen_fail_io(error, NULL, "look at data.mdb");
 }
 
 bool seen_backend_there(const char *dir)

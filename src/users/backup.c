@@ -75,7 +75,7 @@ static seen_status clear_copy(const char *dir, seen_error *error)
     seen_status status = path ? SEEN_OK : SEEN_NOMEM;
     if (status == SEEN_OK &&
         (seen_journal_remove(path) != SEEN_OK || !remove_file(dir, "data.mdb")))
-        status = seen_fail_io(error, NULL, "remove an older copy");
+        status = seen_fail_io(error, "dir", "remove an older copy");
     free(path);
     return status;
 }
@@ -88,7 +88,7 @@ static seen_status remove_copy(const char *dir, seen_error *error)
     if (status != SEEN_OK) return status;
     if (remove_file(dir, "seen.lock") && seen_os->rmdir(dir) == 0)
         return SEEN_OK;
-    return seen_fail(error, SEEN_IO, NULL,
+    return seen_fail(error, SEEN_IO, "dir",
                      "%s is in the way, and holds what is not of a backup: "
                      "remove it",
                      seen_io_base(dir));
@@ -124,9 +124,10 @@ static bool name_is_ours(const char *dir)
 static seen_status refuse_open_place(const char *dir, seen_error *error)
 {
     struct seen_stat st;
-    if (!find_parent(dir, &st)) return seen_fail_io(error, NULL, "look");
+    if (!find_parent(dir, &st))
+        return seen_fail_io(error, "dir", "look at the directory above it");
     if (!(st.mode & ALL_WRITE) || st.mode & STICKY) return SEEN_OK;
-    return seen_fail(error, SEEN_INVALID, NULL,
+    return seen_fail(error, SEEN_INVALID, "dir",
                      "every user can rename what is in that directory: copy "
                      "to one of your own, or make it sticky (chmod +t)");
 }
@@ -150,7 +151,7 @@ static seen_status remove_stale_copy(const char *dir, seen_error *error)
     bool ours = fd >= 0 && is_ours(dir, fd);
     seen_io_close(fd);
     if (!ours)
-        return seen_fail(error, SEEN_IO, NULL,
+        return seen_fail(error, SEEN_IO, "dir",
                          "%s is in the way, and is not a directory of ours "
                          "alone: remove it",
                          seen_io_base(dir));
@@ -170,7 +171,7 @@ static seen_status make_copy_dir(const char *dir, int *lock, seen_error *error)
         made = seen_os->mkdir(dir, SEEN_STORE_PRIVATE);
     }
     return made == 0 ? seen_recover_lock(dir, lock, error)
-                     : seen_fail_io(error, NULL, "make directory");
+                     : seen_fail_io(error, "dir", "make the directory");
 }
 
 static seen_status copy_beside(struct seen_local *l, const char *beside,
@@ -185,9 +186,9 @@ static seen_status copy_beside(struct seen_local *l, const char *beside,
         if (status == SEEN_OK) status = copy_once(l, beside, &again, error);
     }
     if (status == SEEN_OK && again)
-        return seen_fail(error, SEEN_BUSY, NULL,
-                         "writers come and go too fast");
-    return status == SEEN_IO ? seen_fail_io(error, NULL, "copy") : status;
+        return seen_fail(error, SEEN_BUSY, "u",
+                         "writers come and go too fast: try again");
+    return status == SEEN_IO ? seen_fail_io(error, "dir", "copy") : status;
 }
 
 /* What came of it is at `dir`, or nowhere. */
@@ -199,13 +200,13 @@ static seen_status backup_to(struct seen_local *l, const char *beside,
     if (status == SEEN_OK) {
         status = copy_beside(l, beside, error);
         if (status == SEEN_OK && seen_os->rename(beside, dir) != 0)
-            status = seen_fail_io(error, NULL, "rename");
+            status = seen_fail_io(error, "dir", "rename the copy");
         int before = errno;
         if (status != SEEN_OK) (void)remove_copy(beside, NULL);
         errno = before;
     }
     if (status == SEEN_OK && seen_io_sync_dir(beside) != SEEN_OK)
-        status = seen_fail_io(error, NULL, "sync directory");
+        status = seen_fail_io(error, "dir", "sync the directory above it");
     seen_io_close(lock);
     return status;
 }
@@ -216,12 +217,12 @@ seen_status seen_backup_make(struct seen_users *u, const char *name,
     struct seen_local *l = (struct seen_local *)u;
     struct seen_stat st;
     if (!l->backend)
-        return seen_fail(error, SEEN_UNSUPPORTED, NULL,
-                         "mem: has nothing on disk");
+        return seen_fail(error, SEEN_UNSUPPORTED, "u",
+                         "a store in memory has nothing on disk to copy");
     if (seen_os->stat(name, &st) == 0)
-        return seen_fail(error, SEEN_INVALID, NULL,
+        return seen_fail(error, SEEN_INVALID, "dir",
                          "is there already: name a directory to make");
-    if (errno != ENOENT) return seen_fail_io(error, NULL, "look");
+    if (errno != ENOENT) return seen_fail_io(error, "dir", "look at it");
     char *dir = NULL, *beside = NULL;
     seen_status status = seen_recover_dir(name, "", &dir, error);
     if (status == SEEN_OK)

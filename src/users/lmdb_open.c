@@ -239,8 +239,8 @@ static seen_status check_data(const char *file, bool write, seen_error *error)
 {
     int fd = seen_io_open(file, write ? O_RDWR : O_RDONLY, 0);
     if (fd < 0 && errno != ENOENT)
-        return seen_fail(error, SEEN_IO, NULL, "%s data.mdb: %s",
-                         write ? "write" : "read", strerror(errno));
+        return seen_fail_io(error, NULL,
+                            write ? "write data.mdb" : "read data.mdb");
     seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, error);
     seen_io_close(fd);
     return status;
@@ -310,9 +310,9 @@ static seen_status go_lockless(struct seen_lmdb *s, const char *dir, bool write,
     int why = errno;
     bool can = why == EACCES || why == EPERM || why == EROFS || why == ENOSPC ||
                why == EDQUOT;
-    if (write || !can) return seen_fail_io(error, NULL, "lock.mdb");
+    if (write || !can) return seen_fail_io(error, NULL, "open lock.mdb");
     if (!seen_lmdb_path(s->writers_name, dir, "seen.lock"))
-        return seen_fail_io(error, NULL, "seen.lock");
+        return seen_fail_io(error, NULL, "open seen.lock");
     s->lockless = true;
     int fd = seen_io_open(s->writers_name, O_RDONLY, 0);
     seen_io_close(fd);
@@ -365,7 +365,7 @@ static seen_status open_files(struct seen_lmdb *s, const char *dir, bool write,
     bool made, made_locks = false;
     if (!seen_lmdb_path(data, dir, "data.mdb") ||
         !seen_lmdb_path(locks, dir, "lock.mdb"))
-        return seen_fail_io(error, NULL, "name");
+        return seen_fail_io(error, NULL, "name data.mdb");
     seen_status status = seen_backend_look(dir, &made, error);
     if (status == SEEN_OK) status = check_data(data, write, error);
     if (status == SEEN_OK && write && !made)
@@ -389,7 +389,8 @@ seen_status seen_lmdb_open(void **out, const char *dir, bool write,
                            seen_error *error)
 {
     struct seen_stat st;
-    if (seen_os->stat(dir, &st) != 0) return seen_fail_io(error, NULL, "look");
+    if (seen_os->stat(dir, &st) != 0)
+        return seen_fail_io(error, NULL, "look at the directory");
     struct seen_lmdb *s = seen_alloc_zeroed(&seen_system_memory, sizeof *s);
     if (!s) return SEEN_NOMEM;
     pthread_rwlock_init(&s->growing, NULL);

@@ -64,7 +64,8 @@ seen_status seen_recover_dir(const char *name, const char *suffix, char **out,
     if (!dir) return SEEN_NOMEM;
     seen_status status = seen_io_resolve(dir, real, sizeof real);
     free(dir);
-    if (status != SEEN_OK) return seen_fail_io(error, NULL, "look");
+    if (status != SEEN_OK)
+        return seen_fail_io(error, NULL, "look at the directory");
     *out = trimmed(real, suffix);
     return *out ? SEEN_OK : SEEN_NOMEM;
 }
@@ -300,7 +301,7 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
     struct seen_stat st;
     const struct seen_stat *like;
     seen_status found = find_owner(dir, &st, &like);
-    if (found == SEEN_IO) return seen_fail_io(error, NULL, "data.mdb");
+    if (found == SEEN_IO) return seen_fail_io(error, NULL, "look at data.mdb");
     char *path = found == SEEN_OK ? seen_path_join(dir, "seen.lock") : NULL;
     if (!path) return SEEN_NOMEM;
     *fd = open_or_create(path, like);
@@ -308,12 +309,13 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
     if (status == SEEN_OK && !seen_still_there(path, *fd))
         status = SEEN_BUSY; /* removed, with its directory */
     free(path);
-    if (*fd < 0) return seen_fail_io(error, NULL, "seen.lock");
+    if (*fd < 0) return seen_fail_io(error, NULL, "open seen.lock");
     if (status == SEEN_BUSY)
         return seen_fail(
             error, status, NULL,
             "another program is changing it: try again when it has ended");
-    return status == SEEN_OK ? status : seen_fail_io(error, NULL, "lock");
+    return status == SEEN_OK ? status
+                             : seen_fail_io(error, NULL, "lock seen.lock");
 }
 
 /* Something else has the name: what? */
@@ -325,7 +327,8 @@ static seen_status not_a_store(const char *path, const struct seen_stat *st,
         return seen_fail(error, SEEN_INVALID, NULL,
                          "is a filter file (of kind %s), not a store of users",
                          seen_kind_name(info.kind));
-    return seen_fail(error, SEEN_INVALID, NULL, "is %s, not a store of users",
+    return seen_fail(error, SEEN_INVALID, NULL,
+                     "is %s, not a store of users: expected a directory",
                      st->regular ? "a regular file" : "no directory");
 }
 
@@ -335,7 +338,17 @@ static seen_status find_dir(const char *dir, seen_error *error)
     struct seen_stat st;
     if (seen_os->stat(dir, &st) == 0)
         return st.directory ? SEEN_OK : not_a_store(dir, &st, error);
-    return errno == ENOENT ? SEEN_ABSENT : seen_fail_io(error, NULL, "look");
+    return errno == ENOENT ? SEEN_ABSENT
+                           : seen_fail_io(error, NULL, "look at the directory");
+}
+
+/* Nobody who could make one is at work. */
+static seen_status no_store(const char *what, seen_error *error)
+{
+    return seen_fail(error, SEEN_ABSENT, NULL,
+                     "%s: expected a store of users; to make one, set "
+                     "options.create, with SEEN_WRITE or SEEN_DURABLE",
+                     what);
 }
 
 /* The directory is there: is there a store in it? */
@@ -344,8 +357,7 @@ static seen_status find_store(const struct seen_local *l, seen_error *error)
     errno = ENOENT;
     if (l->ops->there(l->dir)) return SEEN_OK;
     if (errno != ENOENT) return seen_fail_io(error, NULL, "cannot be read");
-    return seen_fail(error, SEEN_ABSENT, NULL,
-                     "is a directory without a store in it");
+    return no_store("is a directory without data.mdb in it", error);
 }
 
 static seen_status make_dir(struct seen_local *l, bool create,
@@ -353,17 +365,19 @@ static seen_status make_dir(struct seen_local *l, bool create,
 {
     struct seen_stat st;
     seen_status found = find_dir(l->dir, error);
-    if (found != SEEN_ABSENT || !create) return found;
+    if (found != SEEN_ABSENT) return found;
+    if (!create) return no_store("no such directory", error);
     if (seen_os->mkdir(l->dir, SEEN_STORE_PRIVATE) != 0) {
         int why = errno; /* another may have made it, just now */
         if (why == EEXIST && seen_os->stat(l->dir, &st) == 0 && st.directory)
             return SEEN_OK;
         errno = why;
-        return seen_fail_io(error, NULL, "make directory");
+        return seen_fail_io(error, NULL, "make the directory");
     }
     seen_status status = seen_io_sync_dir(l->dir);
-    return status == SEEN_OK ? status
-                             : seen_fail_io(error, NULL, "sync directory");
+    return status == SEEN_OK
+               ? status
+               : seen_fail_io(error, NULL, "sync the directory above it");
 }
 
 static seen_status write_meta(struct seen_local *l,
@@ -391,13 +405,13 @@ static seen_status found_store(struct seen_local *l,
     if (seen_journal_remove(l->journal_path) != SEEN_OK)
         return seen_fail_io(error, NULL, "remove an empty journal");
     if (seen_random_secret(id) != SEEN_OK)
-        return seen_fail_io(error, NULL, "random");
+        return seen_fail_io(error, NULL, "draw random bytes from the kernel");
     l->meta.id = seen_get_le64(id) | 1;
     l->meta.policy = seen_policy_filled(o->policy);
     if (o->secret)
         memcpy(l->meta.secret, o->secret, sizeof l->meta.secret);
     else if (seen_random_secret(l->meta.secret) != SEEN_OK)
-        return seen_fail_io(error, NULL, "random");
+        return seen_fail_io(error, NULL, "draw random bytes from the kernel");
     seen_status status = write_meta(l, &l->meta, error);
     if (status == SEEN_OK) l->outcome.created = true;
     return status;
@@ -409,8 +423,9 @@ static seen_status check_secret(const struct seen_local *l,
     if (!o->secret ||
         memcmp(o->secret, l->meta.secret, sizeof l->meta.secret) == 0)
         return SEEN_OK;
-    return seen_fail(error, SEEN_MISMATCH, NULL,
-                     "the store has another secret");
+    return seen_fail(error, SEEN_MISMATCH, "options.secret",
+                     "options.secret is not the secret of this store: leave it "
+                     "NULL, the store has it");
 }
 
 /* From now on; in the journal, so that a replay knows where. */
@@ -427,7 +442,9 @@ static seen_status follow_policy(struct seen_local *l, const seen_policy *given,
         status = seen_journal_append(l->journal, SEEN_FRAME_POLICY, bytes,
                                      sizeof bytes, &number);
     if (status == SEEN_OK) status = seen_journal_commit(l->journal, number);
-    return status == SEEN_IO ? seen_fail_io(error, NULL, "journal") : status;
+    return status == SEEN_IO
+               ? seen_fail_io(error, NULL, "write the policy to the journal")
+               : status;
 }
 
 static seen_status open_to_write(struct seen_local *l,
@@ -458,7 +475,7 @@ static seen_status open_to_write(struct seen_local *l,
     if (status == SEEN_OK)
         status = seen_journal_open(&l->journal, l->journal_path, like,
                                    l->meta.id, l->meta.epoch, last);
-    if (status == SEEN_IO) return seen_fail_io(error, NULL, "journal");
+    if (status == SEEN_IO) return seen_fail_io(error, NULL, "begin a journal");
     if (status == SEEN_OK) status = write_meta(l, &in_backend, error);
     if (status == SEEN_OK) status = follow_policy(l, o->policy, error);
     return status;
@@ -468,6 +485,7 @@ static seen_status open_to_read(struct seen_local *l,
                                 const seen_users_options *o, seen_error *error)
 {
     seen_status status = find_dir(l->dir, error);
+    if (status == SEEN_ABSENT) return no_store("no such directory", error);
     if (status == SEEN_OK) status = find_store(l, error);
     if (status == SEEN_OK)
         status = l->ops->open(&l->backend, l->dir, false, error);
@@ -493,6 +511,8 @@ seen_status seen_local_open(struct seen_users **u, const char *dir,
         status = options->mode == SEEN_READ ? open_to_read(l, options, error)
                                             : open_to_write(l, options, error);
     }
+    if (status == SEEN_ABSENT) /* and nobody has said why */
+        status = no_store("data.mdb is there, but no store in it", error);
     if (status == SEEN_OK && options->mode != SEEN_READ && !threadless &&
         !seen_checkpoint_start(l))
         status = SEEN_NOMEM;
@@ -510,13 +530,15 @@ seen_status seen_users_open_lmdb(struct seen_users **u, const char *where,
                                  seen_outcome *outcome, seen_error *error)
 {
     if (!where[0])
-        return seen_fail(error, SEEN_INVALID, NULL, "no directory is named");
+        return seen_fail(error, SEEN_INVALID, NULL,
+                         "names no directory: expected DIR or lmdb:DIR");
 #ifdef SEEN_WITH_LMDB
     return seen_local_open(u, where, &seen_backend_lmdb, false, options,
                            outcome, error);
 #else
     (void)u, (void)options, (void)outcome;
-    return seen_fail(error, SEEN_UNSUPPORTED, NULL, "built without LMDB");
+    return seen_fail(error, SEEN_UNSUPPORTED, NULL,
+                     "this library was built without LMDB: expected mem:");
 #endif
 }
 
@@ -528,7 +550,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
 {
     if (where[0])
         return seen_fail(error, SEEN_INVALID, NULL,
-                         "mem: has no name behind it");
+                         "a store in memory has no name: expected mem: alone");
     struct seen_local *l = make(options);
     if (!l) return SEEN_NOMEM;
     l->meta.policy = seen_policy_filled(options->policy);
@@ -536,7 +558,7 @@ seen_status seen_users_open_mem(struct seen_users **u, const char *where,
         memcpy(l->meta.secret, options->secret, sizeof l->meta.secret);
     } else if (seen_random_secret(l->meta.secret) != SEEN_OK) {
         destroy(l);
-        return seen_fail_io(error, NULL, "random");
+        return seen_fail_io(error, NULL, "draw random bytes from the kernel");
     }
     outcome->created = true;
     l->head.holds = seen_policy_holds(&l->meta.policy);

@@ -97,7 +97,7 @@ static seen_status choose_once(struct seen_local *l, seen_error *error)
     if (status != SEEN_OK) return status;
     if (!l->options.tail && !l->meta.journaled) return SEEN_OK;
     if (!l->options.tail) status = writer_lives(l, &lives);
-    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
+    if (status == SEEN_IO) seen_fail_io(error, NULL, "lock seen.lock");
     bool known = l->meta.sequence >= l->tail_end; /* no less than before */
     return status == SEEN_OK && !(lives && known) ? read_tail(l, error)
                                                   : status;
@@ -129,7 +129,7 @@ static seen_status must_choose(struct seen_local *l, bool *must,
     if (l->one_snapshot) return SEEN_OK;
     seen_status status = l->ops->meta(l->backend, &now, error);
     if (status == SEEN_OK && now.journaled) status = writer_lives(l, &lives);
-    if (status == SEEN_IO) seen_fail_io(error, NULL, "seen.lock");
+    if (status == SEEN_IO) seen_fail_io(error, NULL, "lock seen.lock");
     if (status != SEEN_OK) return status;
     *must = (now.journaled && !lives) ||
             !seen_policy_same(&now.policy, &was.policy);

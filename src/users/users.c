@@ -67,8 +67,8 @@ seen_status seen_users_open_kind(seen_users **u,
                                  const struct seen_users_kind *kind,
                                  const char *rest,
                                  const seen_users_options *options,
-                                 const char *unknown, seen_outcome *outcome,
-                                 seen_error *error)
+                                 const char *field, const char *unknown,
+                                 seen_outcome *outcome, seen_error *error)
 {
     seen_outcome did = {0};
     static const seen_users_options only_read;
@@ -79,8 +79,7 @@ seen_status seen_users_open_kind(seen_users **u,
                          outcome->size);
     seen_status status = check_options(options, error);
     if (status != SEEN_OK) return status;
-    if (!kind)
-        return seen_fail(error, SEEN_UNSUPPORTED, "where", "%s", unknown);
+    if (!kind) return seen_fail(error, SEEN_UNSUPPORTED, field, "%s", unknown);
     uint64_t began = 0;
     do {
         seen_error_begin(error);
@@ -91,7 +90,10 @@ seen_status seen_users_open_kind(seen_users **u,
         if (!(*u)->copied) seen_home_settle(&(*u)->home);
     }
     seen_outcome_tell(outcome, &did);
-    return seen_error_end(error, status);
+    seen_error_end(error, status);
+    bool place = status != SEEN_OK && status != SEEN_NOMEM;
+    if (place && error && !error->field) error->field = field;
+    return status;
 }
 
 seen_status seen_users_open(seen_users **u, const char *where,
@@ -108,7 +110,7 @@ seen_status seen_users_open(seen_users **u, const char *where,
         kind = seen_users_kind_of(kinds, sizeof kinds / sizeof *kinds, where,
                                   &where);
     return seen_users_open_kind(
-        u, kind, where, options,
+        u, kind, where, options, "where",
         strncmp(where, "redis", 5) == 0
             ? "a store on a server: seen_remote_users() opens it"
             : "expected a directory, lmdb:DIR or mem:",
@@ -148,7 +150,8 @@ static seen_status check_user(seen_key user, seen_error *error)
 
 static seen_status null_argument(const char *name, seen_error *error)
 {
-    return seen_fail(error, SEEN_INVALID, name, "%s is NULL", name);
+    return seen_fail(error, SEEN_INVALID, name,
+                     "%s is NULL: expected a pointer", name);
 }
 
 static seen_status check_items(seen_keys items, seen_error *error)
@@ -206,6 +209,8 @@ static seen_status end_of_user(seen_error *error, seen_status status)
     if (status == SEEN_NEWER)
         seen_fail(error, status, "user",
                   "user: the record was written by a newer version");
+    if (status == SEEN_ABSENT)
+        seen_fail(error, status, "user", "user: has no unexpired marks");
     return end(error, status);
 }
 

@@ -95,10 +95,11 @@ seen_users_kind_of(const struct seen_users_kind *kinds, size_t n,
                    const char *name, const char **rest);
 
 /* Checks the options, opens, waits for a writer. kind NULL: SEEN_UNSUPPORTED, with
- * the sentence `unknown`. */
+ * the sentence `unknown`. `field`: the argument that names the place, which is at
+ * fault where an opener names no other. */
 SEEN_PRIVATE seen_status seen_users_open_kind(
     seen_users **u, const struct seen_users_kind *kind, const char *rest,
-    const seen_users_options *options, const char *unknown,
+    const seen_users_options *options, const char *field, const char *unknown,
     seen_outcome *outcome, seen_error *error);
 
 #define STORE(scheme, function) seen_users_opener function;

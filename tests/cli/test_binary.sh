@@ -67,6 +67,7 @@ for threads in 1 3; do
   run "$seen" build -qo many.seen -j "$threads" --u64=binary many.bin; expect_code 0
   run "$seen" check -c -v -j "$threads" --u64 many.seen many.txt; expect_out 0
 done
+run "$seen" build -o counted --u64=binary many.bin; expect_err ": $(wc -l <many.txt | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta') integers, "
 run "$seen" build --json -o counted --u64=binary many.bin; expect_json lines "$(wc -l <many.txt)"
 run bash -c "(head -c 100003 many.bin; sleep 0.3; tail -c +100004 many.bin) | '$seen' uniq --u64=binary | cmp - many.bin"; expect_code 0
 gzip -k many.bin; run "$seen" check -c --u64=binary many.seen many.bin.gz; expect_out "$(wc -l <many.txt)"
@@ -84,7 +85,7 @@ run "$seen" build -o none --u64=binary few.bin odd_many.bin
 expect_failure "odd_many.bin: ends with 1 byte at offset $(stat -c %s many.bin)"; expect_no_file none
 input=odd_many.bin; run "$seen" check -c --u64=binary many.seen; unset input
 expect_failure "stdin: ends with 1 byte at offset"
-run "$seen" add --u64=binary binary.seen odd.bin; expect_failure "until then, 8 lines were added"
+run "$seen" add --u64=binary binary.seen odd.bin; expect_failure "until then, 8 integers were added"
 printf a >one; run "$seen" uniq --u64=binary one few.bin; expect_failure "one: ends with 1 byte at offset 0"; expect_out ''
 
 # ---- What does not go with it -----------------------------------------------------

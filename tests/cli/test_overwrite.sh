@@ -85,10 +85,18 @@ cp notes.copy notes
 run "$seen" build -q -n 1000 --force -o notes keys; expect_code 0
 run "$seen" check -qv notes keys; expect_code 1
 
-# Filters are replaced without a word: ours, damaged or not, and those of other systems.
-run "$seen" build -q -n 1000 -o f.seen keys; expect_code 0
-flip f.seen 200
-run "$seen" build -q -n 1000 -o f.seen keys; expect_code 0
+# Filters are replaced, ours, damaged or not, and those of other systems; a note says so.
+run "$seen" build -q -n 1000 -o f.seen keys; expect_code 0; expect_silent
+run "$seen" build -n 1000 -o f.seen keys; expect_code 0; expect_err "f.seen: replaced a filter of kind blocked with about"
+run "$seen" build --json -n 1000 -o f.seen keys; expect_json replaced true; expect_silent
+run "$seen" build --json -n 1000 -o not-there keys; expect_json replaced false
+run "$seen" build -n 1000 -o - keys; expect; [[ $err != *replaced* ]] || wrong "nothing was there"
+flip f.seen 200; flip f.seen 712
+run "$seen" build -n 1000 -o f.seen keys; expect_code 0; expect_err "f.seen: replaced a filter that was damaged"
+run "$seen" merge -o f.seen f.seen g.seen; expect; [[ $err != *replaced* ]] || wrong "all that was there is still in it"
+run "$seen" merge -o not-there f.seen g.seen; expect_err "not-there: replaced a filter of kind blocked"
+cp guava twin; run "$seen" convert guava --to native -o twin; expect_err "twin: replaced a guava filter"
+cp notes.copy text; run "$seen" build -n 1000 --force -o text keys; expect_err "text: replaced a file that was no filter"
 for len in 8 100 300; do
   "$seen" build -q -n 1000 -o - keys | head -c $len >cut.seen
   run "$seen" build -q -n 1000 -o cut.seen keys; expect_code 0

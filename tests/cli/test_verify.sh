@@ -42,7 +42,7 @@ run bash -c "'$seen' verify - <hurt"; expect_code 2; expect; [[ $out == 'stdin: 
 "$seen" build -q --secret-file key -o apart keys; run "$seen" verify apart; expect_code 0
 run "$seen" verify nowhere; expect_code 2; expect_out "nowhere: BAD: no such file"
 run "$seen" verify keys; expect_code 2; expect_out "keys: BAD: not a filter of seen: expected its 8 magic bytes at offset 0"
-run "$seen" verify .; expect_code 2; expect_out ".: BAD: is not a regular file: expected a filter file"
+run "$seen" verify .; expect_code 2; expect_out ".: BAD: no store of users is there: expected one, or a filter file"
 : >hollow; run "$seen" verify hollow; expect_code 2
 run "$seen" verify; expect_failure "FILE is missing"
 run bash -c "'$seen' verify blocked >/dev/full"; expect_code 2; expect_err "No space left"
@@ -68,5 +68,36 @@ flip "$journal" 300
 run "$seen" add blocked last; expect_code 0; expect_err "1,000 changes recovered"
 run "$seen" verify blocked; expect_out "blocked: good"
 run "$seen" verify --help; expect_code 0
+
+# ---- Stores of users ----------------------------------------------------------
+
+for u in ann-the-first the-damaged-one zoe-the-last; do "$seen" mark -q feed $u a b; done
+run "$seen" verify feed bloom; expect_code 0; expect_out $'feed: good, 3 users\nbloom: good'; expect_silent
+run "$seen" verify lmdb:feed/; expect_code 0; expect_out "lmdb:feed/: good, 3 users"
+run "$seen" verify -q feed; expect_code 0; expect_out ''
+run "$seen" verify --json feed; expect_json good true; expect_json users 3; expect_json damaged 0
+cp -r feed hurt-store
+for at in $(grep -obaF the-damaged-one hurt-store/data.mdb | cut -d: -f1); do
+  printf '\0' | dd of=hurt-store/data.mdb bs=1 seek=$((at + 15)) conv=notrunc 2>/dev/null
+done
+run "$seen" verify feed hurt-store; expect_code 2
+expect_out $'feed: good, 3 users\nhurt-store: BAD: 1 of 3 users damaged: user the-damaged-one: the bytes are damaged or of another format; seen forget removes the record'
+run "$seen" verify --json hurt-store; expect_code 2; expect_json good false; expect_json damaged 1
+head -c 3000 feed/data.mdb >short; mkdir cut-store; cp short cut-store/data.mdb
+run "$seen" verify cut-store; expect_code 2; expect; [[ $out == 'cut-store: BAD: '* ]] || wrong "a store that was cut"
+mkdir hollow-store; run "$seen" verify hollow-store; expect_code 2; expect_out "hollow-store: BAD: no store of users is there: expected one, or a filter file"
+for url in redis://localhost/ redis+plain://localhost/?key=a redis+list://localhost/?prefix=a mem:; do
+  run "$seen" verify $url; expect_failure "$url: is not on a disk of this machine: expected filter files, or stores in directories"
+done
+# With what a writer that died has left.
+begin acks
+"$seen" mark -q --ack --batch 1 left <slow >acks &
+pid=$!
+exec 3>slow
+printf 'eve\tx\neve\ty\n' >&3
+wait_for grep -qx 2 acks
+run "$seen" verify left; expect_code 0; expect_out "left: good, 1 user, with a journal of 2 changes"
+kill -KILL $pid; wait $pid 2>/dev/null; exec 3>&-
+run "$seen" verify left; expect_code 0; expect_out "left: good, 1 user, with a journal of 2 changes"
 
 finish

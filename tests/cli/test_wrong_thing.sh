@@ -34,12 +34,12 @@ expect_no_file copy; expect_no_file out
 # A store that may not be read is there all the same.
 if [ "$(id -u)" -ne 0 ]; then
   chmod 0 feed
-  run "$seen" fresh feed alice lines; expect_failure 'feed: data.mdb: Permission denied'
+  run "$seen" fresh feed alice lines; expect_failure 'feed: look at data.mdb: Permission denied'
   run "$seen" mark feed alice x; expect_failure 'Permission denied'
   chmod 700 feed
 elif chmod 755 . && setpriv --reuid=65534 --clear-groups test -x . 2>/dev/null && setpriv --reuid=65534 --clear-groups test -x "$seen"; then
   run setpriv --reuid=65534 --clear-groups "$seen" fresh feed alice lines
-  expect_failure 'feed: data.mdb: Permission denied'
+  expect_failure 'feed: look at data.mdb: Permission denied'
 else
   echo "not tried: a store of somebody else (the program cannot be run as another user)"
 fi

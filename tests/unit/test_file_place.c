@@ -483,6 +483,13 @@ static void a_pipe_is_refused_not_waited_for(void **state)
             SEEN_INVALID);
     alarm(0);
     clear();
+    for (int mode = SEEN_READ; mode <= SEEN_DURABLE; mode++) { /* a directory */
+        seen_file_options o = {.mode = (seen_mode)mode};
+        assert_int_equal(seen_file_open(&s, in("."), &o, &outcome, &error),
+                         SEEN_INVALID);
+        assert_string_equal(error.field, "path");
+        assert_non_null(strstr(error.text, "expected a filter file"));
+    }
 }
 
 /* ---- Holes -------------------------------------------------------------- */

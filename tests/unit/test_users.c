@@ -1051,7 +1051,9 @@ static void what_is_no_store_is_called_by_its_name(void **state)
         assert_int_equal(seen_users_open(&u, path, &o, &outcome, &error),
                          SEEN_INVALID);
         assert_string_equal(error.text,
-                            "is a regular file, not a store of users");
+                            "is a regular file, not a store of users: expected "
+                            "a directory");
+        assert_string_equal(error.field, "where");
     }
     unlink(path);
     assert_int_equal(seen_users_open(&u, path, NULL, &outcome, &error),
@@ -1498,8 +1500,64 @@ static void errors_name_the_field_at_fault(void **state)
     expect_error(&e, SEEN_INVALID, "u", "NULL");
     seen_users_record(u, text("ann"), NULL, 0, &n, &e);
     expect_error(&e, SEEN_SHORT, "cap", "cap 0: the record has ");
+    seen_users_record(u, text("eve"), NULL, 0, &n, &e);
+    expect_error(&e, SEEN_ABSENT, "user", "has no unexpired marks");
+    seen_users_info_of(u, text("ann"), 1, &(seen_exposure_info){0}, &e);
+    expect_error(&e, SEEN_INVALID, "info.size", "info.size 0: expected sizeof");
     seen_users_close(u, &e);
     expect_error(&e, SEEN_OK, NULL, "");
+}
+
+/* A store that does not open says what is wrong with which argument. */
+static void failed_openings_say_why(void **state)
+{
+    (void)state;
+    char dir[4200];
+    seen_error e;
+    seen_users *u = NULL, *other = NULL;
+    const seen_users_options read = {0}, write = {.mode = SEEN_WRITE},
+                             create = {.mode = SEEN_WRITE, .create = true},
+                             secret = {.secret = (const uint8_t[16]){1}};
+    const char *make = "expected a store of users; to make one, set "
+                       "options.create, with SEEN_WRITE or SEEN_DURABLE";
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    for (int i = 0; i < 2; i++) {
+        const seen_users_options *o = i ? &write : &read;
+        unlink(dir);
+        rmdir(dir);
+        assert_int_equal(seen_users_open(&u, dir, o, NULL, &e), SEEN_ABSENT);
+        expect_error(&e, SEEN_ABSENT, "where", "no such directory: expected a");
+        expect_error(&e, SEEN_ABSENT, "where", make);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        assert_int_equal(seen_users_open(&u, dir, o, NULL, &e), SEEN_ABSENT);
+        expect_error(&e, SEEN_ABSENT, "where", "directory without data.mdb");
+        expect_error(&e, SEEN_ABSENT, "where", make);
+    }
+    assert_int_equal(seen_users_open(&u, dir, &create, NULL, &e), SEEN_OK);
+    expect_error(&e, SEEN_OK, NULL, "");
+    assert_int_equal(seen_users_open(&other, dir, &write, NULL, &e), SEEN_BUSY);
+    expect_error(&e, SEEN_BUSY, "where", "another program is changing it");
+    assert_int_equal(seen_users_open(&other, dir, &read, NULL, &e), SEEN_BUSY);
+    expect_error(&e, SEEN_BUSY, "where", "this process has it open");
+    assert_int_equal(seen_users_backup(u, dir, &e), SEEN_INVALID);
+    expect_error(&e, SEEN_INVALID, "dir", "is there already");
+    assert_int_equal(seen_users_close(u, NULL), SEEN_OK);
+    seen_users_open(&u, dir, &secret, NULL, &e);
+    expect_error(&e, SEEN_MISMATCH, "options.secret", "not the secret of this");
+    seen_users_open(&u, "lmdb:", &read, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "where", "expected DIR or lmdb:DIR");
+    seen_users_open(&u, "mem:x", &write, NULL, &e);
+    expect_error(&e, SEEN_INVALID, "where", "expected mem: alone");
+    seen_users_open(&u, "/no/such/place", &create, NULL, &e);
+    expect_error(&e, SEEN_IO, "where", "make the directory: No such file");
+    assert_int_equal(e.os_errno, ENOENT);
+    seen_users_open(&u, "redis://localhost/", &read, NULL, &e);
+    expect_error(&e, SEEN_UNSUPPORTED, "where", "seen_remote_users() opens it");
+    memset(dir, 'x', sizeof dir - 1);
+    dir[sizeof dir - 1] = '\0';
+    seen_users_open(&u, dir, &create, NULL, &e);
+    expect_error(&e, SEEN_IO, "where", "File name too long");
+    assert_null(other);
 }
 
 /* Nothing failed, but the first of these marks are gone. */
@@ -1959,6 +2017,7 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(errors_name_the_field_at_fault),
         cmocka_unit_test(errors_name_the_request),
+        cmocka_unit_test(failed_openings_say_why),
         cmocka_unit_test(marks_beyond_the_policy_leave_a_warning),
         cmocka_unit_test(layouts_of_items_agree),
         cmocka_unit_test(bad_items_change_nothing),
