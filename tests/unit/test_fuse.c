@@ -28,13 +28,6 @@ static seen_filter *build(uint64_t n, double fpp, uint32_t places)
     return f;
 }
 
-static seen_info info_of(const seen_filter *f)
-{
-    seen_info info = {.size = sizeof info};
-    seen_measure(f, &info);
-    return info;
-}
-
 static void every_key_is_there_at_every_size(void **state)
 {
     (void)state;
@@ -46,7 +39,7 @@ static void every_key_is_there_at_every_size(void **state)
                 assert_int_equal(test_count_maybe(f, 0, n), n);
                 for (uint64_t i = 0; i < n && i < 100; i++)
                     assert_true(seen_maybe_u64(f, test_key(i)));
-                assert_int_equal(info_of(f).items, n);
+                assert_int_equal(test_info(f).items, n);
                 seen_free(f);
             }
 }
@@ -59,7 +52,7 @@ static void of_nothing_everything_is_never(void **state)
     assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0), NULL),
                      SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 10000), 0);
-    assert_true(info_of(f).fpp_now == 0);
+    assert_true(test_info(f).fpp_now == 0);
     seen_free(f);
     f = build(1000, 0.01, 3);
     seen_clear(f);
@@ -80,9 +73,9 @@ static void duplicates_count_once(void **state)
     seen_spec spec = {.kind = SEEN_FUSE, .fpp = 0.001};
     assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL),
                      SEEN_OK);
-    assert_int_equal(info_of(f).items, 1000);
+    assert_int_equal(test_info(f).items, 1000);
     assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
-    assert_int_equal(info_of(once).items, 1000);
+    assert_int_equal(test_info(once).items, 1000);
     seen_free(f);
     seen_free(once);
     test_batch_free(&b);
@@ -96,9 +89,9 @@ static void the_rate_is_two_to_the_minus_bits(void **state)
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
         for (uint32_t places = 3; places <= 4; places++) {
             seen_filter *f = build(100000, rates[r], places);
-            assert_true(info_of(f).fpp_now <= rates[r]);
+            assert_true(test_info(f).fpp_now <= rates[r]);
             assert_binomial(test_count_maybe(f, TEST_STRANGERS, probes), probes,
-                            info_of(f).fpp_now);
+                            test_info(f).fpp_now);
             seen_free(f);
         }
 }
@@ -161,7 +154,7 @@ static void other_kinds_are_built_too(void **state)
         assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL),
                          SEEN_OK);
         assert_int_equal(test_count_maybe(f, 0, n), n);
-        assert_true(info_of(f).fpp_now <= 0.012);
+        assert_true(test_info(f).fpp_now <= 0.012);
         seen_free(f);
     }
     test_batch_free(&b);
@@ -235,7 +228,7 @@ static void assert_no_solution(uint64_t items, uint32_t places,
     assert_int_equal(seed_of(f), seen_mix64(ATTEMPTS - 1));
     assert_int_equal(a.blocks, blocks);
     assert_int_equal(a.bytes, bytes);
-    assert_int_equal(info_of(f).items, 0);
+    assert_int_equal(test_info(f).items, 0);
     assert_int_equal(test_count_maybe(f, 0, 1000), 0);
     for (uint64_t i = 0; i < n; i++)
         assert_false(seen_maybe_hashed(f, (seen_hash){.lo = hashes[i]}));
