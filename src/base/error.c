@@ -56,6 +56,23 @@ void seen_warn(seen_error *e, const char *field, const char *format, ...)
     va_end(args);
 }
 
+seen_status seen_check_reserved(const void *reserved, size_t len, size_t width,
+                                const char *field, seen_error *e)
+{
+    for (size_t i = 0; i < len / width; i++) {
+        uint32_t half = 0;
+        uint64_t x = 0;
+        memcpy(width == 4 ? (void *)&half : &x,
+               (const uint8_t *)reserved + i * width, width);
+        if (x | half)
+            return seen_fail(e, SEEN_INVALID, field,
+                             "%s[%zu] is %llu: expected 0: clear the struct "
+                             "before you fill it",
+                             field, i, (unsigned long long)(x | half));
+    }
+    return SEEN_OK;
+}
+
 seen_status seen_fail_io(seen_error *e, const char *field, const char *what)
 {
     int number = errno;

@@ -45,6 +45,12 @@ SEEN_PRIVATE seen_status seen_fail_as(seen_error *e, seen_status status,
     seen_fail(e, SEEN_INVALID, field, field ".size %zu: expected its sizeof",  \
               size)
 
+/* What is reserved in a struct that the caller fills, len bytes in numbers of
+ * `width`: SEEN_INVALID unless all are zero. */
+SEEN_PRIVATE seen_status seen_check_reserved(const void *reserved, size_t len,
+                                             size_t width, const char *field,
+                                             seen_error *e);
+
 #define seen_fail_allocator(e)                                                 \
     seen_fail(e, SEEN_INVALID, "allocator",                                    \
               "allocator: expected both alloc and release, or NULL")

@@ -50,12 +50,9 @@ static seen_status check(const seen_policy *given, seen_error *e)
                          "policy.ttl_ms %" PRIu64
                          ": expected below 2^48 milliseconds",
                          p.ttl_ms);
-    for (size_t i = 0; i < sizeof p.reserved / sizeof *p.reserved; i++)
-        if (p.reserved[i])
-            return seen_fail(e, SEEN_INVALID, "policy.reserved",
-                             "policy.reserved[%zu] is not 0: zero the policy "
-                             "before you fill it",
-                             i);
+    if (seen_check_reserved(p.reserved, sizeof p.reserved, sizeof *p.reserved,
+                            "policy.reserved", e) != SEEN_OK)
+        return SEEN_INVALID;
     double wanted = universe_wanted(&p);
     if (seen_universe_for(wanted) > 255)
         return seen_fail(

@@ -116,13 +116,8 @@ seen_status seen_spec_sane(const seen_spec *spec, seen_error *e)
                          "key_form %u: not one that this version knows",
                          (unsigned)spec->key_form);
     if (!seen_allocator_ok(spec->allocator)) return seen_fail_allocator(e);
-    for (size_t i = 0; i < sizeof spec->reserved / sizeof *spec->reserved; i++)
-        if (spec->reserved[i])
-            return seen_fail(e, SEEN_INVALID, "reserved",
-                             "reserved[%zu] is not 0: zero the "
-                             "spec before you fill it",
-                             i);
-    return SEEN_OK;
+    return seen_check_reserved(spec->reserved, sizeof spec->reserved,
+                               sizeof *spec->reserved, "reserved", e);
 }
 
 seen_status seen_spec_needs_two(const seen_spec *spec, seen_error *e)

@@ -117,14 +117,8 @@ static seen_status check_options(const seen_guard_options *o, seen_error *error)
         return seen_fail(error, SEEN_INVALID, "miss_ms",
                          "miss_ms %" PRIu64 ": expected at most %" PRIu64,
                          o->miss_ms, NOW_MAX);
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return seen_fail(
-                error, SEEN_INVALID, "reserved",
-                "options.reserved[%zu] is not 0: clear the options "
-                "before you set them",
-                i);
-    return SEEN_OK;
+    return seen_check_reserved(o->reserved, sizeof o->reserved,
+                               sizeof *o->reserved, "reserved", error);
 }
 
 seen_status seen_guard_new(seen_guard **out, const seen_guard_options *options,

@@ -534,13 +534,9 @@ static seen_status open_to_write(seen_file *file,
 
 static seen_status check_options(const seen_file_options *o, seen_error *error)
 {
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return seen_fail(
-                error, SEEN_INVALID, "reserved",
-                "options.reserved[%zu] is not 0: clear the options "
-                "before you set them",
-                i);
+    if (seen_check_reserved(o->reserved, sizeof o->reserved,
+                            sizeof *o->reserved, "reserved", error) != SEEN_OK)
+        return SEEN_INVALID;
     if (o->mode > SEEN_DURABLE)
         return seen_fail(error, SEEN_INVALID, "mode",
                          "mode %d: expected SEEN_READ, SEEN_WRITE or "

@@ -73,23 +73,40 @@ static struct seen_worker *come_to_look(struct seen_local *l,
     return NULL;
 }
 
+static void stop_looking(struct seen_local *l, struct seen_worker *w)
+{
+    seen_worker_sleep(l, w);
+    leave(l, w);
+}
+
+/* The same, with the record of a user, until stop_looking(). */
+static struct seen_worker *look_up(struct seen_local *l, seen_key user,
+                                   seen_record *record, seen_status *status,
+                                   seen_error *error)
+{
+    struct seen_worker *w = come_to_look(l, status, error);
+    if (!w) return NULL;
+    *status = seen_local_find(l, w, user, record);
+    if (*status == SEEN_OK) return w;
+    stop_looking(l, w);
+    return NULL;
+}
+
 static seen_status ask(struct seen_users *u, seen_key user, uint64_t now_ms,
                        seen_keys items, bool repeats, bool *seen,
                        seen_error *error)
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status, error);
-    if (!w) return status;
     seen_record record;
     uint64_t *h;
+    struct seen_worker *w = look_up(l, user, &record, &status, error);
+    if (!w) return status;
     status = seen_exposure_hash(w->x, items, &h);
-    if (status == SEEN_OK) status = seen_local_find(l, w, user, &record);
     if (status == SEEN_OK)
         status =
             seen_exposure_seen(w->x, record, now_ms, h, items.n, repeats, seen);
-    seen_worker_sleep(l, w);
-    leave(l, w);
+    stop_looking(l, w);
     return status;
 }
 
@@ -98,14 +115,11 @@ static seen_status info_of(struct seen_users *u, seen_key user, uint64_t now_ms,
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status, error);
-    if (!w) return status;
     seen_record record;
-    status = seen_local_find(l, w, user, &record);
-    if (status == SEEN_OK)
-        status = seen_exposure_info_of(w->x, record, now_ms, info);
-    seen_worker_sleep(l, w);
-    leave(l, w);
+    struct seen_worker *w = look_up(l, user, &record, &status, error);
+    if (!w) return status;
+    status = seen_exposure_info_of(w->x, record, now_ms, info);
+    stop_looking(l, w);
     if (status == SEEN_OK && info->generations == 0) status = SEEN_ABSENT;
     return status;
 }
@@ -115,21 +129,17 @@ static seen_status copy_record(struct seen_users *u, seen_key user, void *buf,
 {
     struct seen_local *l = (struct seen_local *)u;
     seen_status status;
-    struct seen_worker *w = come_to_look(l, &status, error);
-    if (!w) return status;
     seen_record record;
-    status = seen_local_find(l, w, user, &record);
-    if (status == SEEN_OK) {
-        *len = record.len;
-        if (record.len > cap)
-            status = SEEN_SHORT;
-        else if (record.len)
-            memcpy(buf, record.data, record.len);
-        else
-            status = SEEN_ABSENT;
-    }
-    seen_worker_sleep(l, w);
-    leave(l, w);
+    struct seen_worker *w = look_up(l, user, &record, &status, error);
+    if (!w) return status;
+    *len = record.len;
+    if (record.len > cap)
+        status = SEEN_SHORT;
+    else if (record.len)
+        memcpy(buf, record.data, record.len);
+    else
+        status = SEEN_ABSENT;
+    stop_looking(l, w);
     return status;
 }
 

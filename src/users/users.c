@@ -44,11 +44,10 @@ seen_users_kind_of(const struct seen_users_kind *kind, size_t n,
 
 static seen_status check_options(const seen_users_options *o, seen_error *error)
 {
-    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
-        if (o->reserved[i])
-            return seen_fail(error, SEEN_INVALID, "options.reserved",
-                             "options.reserved[%zu] is %llu: expected 0", i,
-                             (unsigned long long)o->reserved[i]);
+    if (seen_check_reserved(o->reserved, sizeof o->reserved,
+                            sizeof *o->reserved, "options.reserved",
+                            error) != SEEN_OK)
+        return SEEN_INVALID;
     if (o->mode > SEEN_DURABLE)
         return seen_fail(error, SEEN_INVALID, "options.mode",
                          "options.mode %u: expected SEEN_READ, SEEN_WRITE or "
@@ -362,11 +361,9 @@ static seen_status check_request(const seen_users *u,
 {
     seen_status status = check_user(r->user, error);
     if (status == SEEN_OK) status = check_items(r->items, error);
-    for (size_t i = 0; i < sizeof r->reserved / sizeof *r->reserved; i++)
-        if (status == SEEN_OK && r->reserved[i])
-            status = seen_fail(error, SEEN_INVALID, "reserved",
-                               "reserved[%zu] is %u: expected 0", i,
-                               (unsigned)r->reserved[i]);
+    if (status == SEEN_OK)
+        status = seen_check_reserved(r->reserved, sizeof r->reserved,
+                                     sizeof *r->reserved, "reserved", error);
     if (status != SEEN_OK || kind != SEEN_USERS_TAKE) return status;
     size_t most = r->count < r->items.n ? r->count : r->items.n;
     if (most && !r->taken) return null_argument("taken", error);

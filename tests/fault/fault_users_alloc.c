@@ -130,19 +130,6 @@ static void one_life(unsigned policy)
 
 /* ---- Afterwards --------------------------------------------------------- */
 
-static void clear(const char *dir)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb", "seen.lock"};
-    char path[400];
-    snprintf(path, sizeof path, "%s/seen", dir);
-    (void)seen_journal_remove(path);
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        remove(path);
-    }
-    remove(dir);
-}
-
 static void check_store(void)
 {
     seen_users *u;
@@ -174,9 +161,9 @@ static bool one_fault(uint64_t script, uint64_t n, bool persistent)
     check_store();
     model_free(&run.model);
     assert_int_equal(test_memory.live, live);
-    clear(run.dir);
-    clear(run.copy);
-    clear(run.beside);
+    test_remove_dir(run.dir);
+    test_remove_dir(run.copy);
+    test_remove_dir(run.beside);
     return fired;
 }
 

@@ -180,19 +180,6 @@ static void arm(uint64_t n, int error, bool persistent)
         fault_arm_short(run.faults, n, persistent);
 }
 
-static void clear(const char *dir)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb", "seen.lock"};
-    char path[400];
-    snprintf(path, sizeof path, "%s/seen", dir);
-    (void)seen_journal_remove(path);
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        remove(path);
-    }
-    remove(dir);
-}
-
 static void begin(uint64_t stream)
 {
     model_new(&run.model, test_rng(stream), true);
@@ -214,9 +201,9 @@ static void end(void)
     model_free(&run.model);
     char beside[400];
     snprintf(beside, sizeof beside, "%s.seen-new", run.copy);
-    clear(run.dir);
-    clear(run.copy);
-    clear(beside);
+    test_remove_dir(run.dir);
+    test_remove_dir(run.copy);
+    test_remove_dir(beside);
 }
 
 /* The script with its n-th call going wrong; false if it has fewer calls. */
@@ -352,7 +339,7 @@ static bool one_fault_after(int steps, uint64_t n, int number)
     check_store(run.dir);
     fault_os_uninstall();
     model_free(&run.model);
-    clear(run.dir);
+    test_remove_dir(run.dir);
     return fired;
 }
 

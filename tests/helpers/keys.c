@@ -85,6 +85,13 @@ uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n)
     return count;
 }
 
+seen_info test_info(const seen_filter *f)
+{
+    seen_info info = {.size = sizeof info};
+    assert_int_equal(seen_measure(f, &info), SEEN_OK);
+    return info;
+}
+
 seen_filter *test_filter(seen_spec spec)
 {
     seen_filter *f = NULL;

@@ -39,6 +39,9 @@ uint64_t test_count_maybe(const seen_filter *f, uint64_t first, uint64_t n);
 /* A filter, or the end of the test. */
 seen_filter *test_filter(seen_spec spec);
 
+/* What it is, measured. */
+seen_info test_info(const seen_filter *f);
+
 /* What the error of seen_plan_for() or seen_import() says is wrong, which is
  * checked against the promises of seen.h; NULL: nothing is. Static storage. */
 const char *test_wrong_spec(const seen_spec *spec);

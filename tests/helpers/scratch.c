@@ -32,6 +32,11 @@ static int remove_one(const char *path, const struct stat *st, int type,
     return remove(path);
 }
 
+void test_remove_dir(const char *path)
+{
+    (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 int test_scratch_remove(void)
 {
     int status = nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -8,6 +8,9 @@ const char *test_scratch(void);
 /* With everything in it; 0 on success. The next call makes another. */
 int test_scratch_remove(void);
 
+/* A directory in it, if it is there, with everything in it. */
+void test_remove_dir(const char *path);
+
 /* Before it is made: in memory, if there is such a place. For tests that kill
  * nothing but processes: syncs cost nothing there. */
 void test_scratch_in_memory(void);

@@ -342,7 +342,8 @@ def links(module):
         true(r("BF.INFO", "chain", "FILTERS")[0] > 90, r("BF.INFO", "chain"))
         r("RESTORE", "again", "0", r("DUMP", "chain"))
         same(r("BF.MEXISTS", "again", *items), [1] * 2000)
-        same(r("BF.INFO", "again"), r("BF.INFO", "chain"))
+        for field in ("CAPACITY", "FILTERS", "ITEMS", "EXPANSION"):
+            same(r("BF.INFO", "again", field), r("BF.INFO", "chain", field), field)
         true(r("MEMORY", "USAGE", "again") < 70000, r("MEMORY", "USAGE", "again"))
 
         # And in chunks.
@@ -354,7 +355,7 @@ def links(module):
         head = struct.pack("<QQQQHHH", 0, 32, 0, 1000, 2, 20, 1)
         same(r("CF.LOADCHUNK", "slots", "1", head), "OK")
         same(r("CF.LOADCHUNK", "slots", str(1 + 1000 * 64), bytes(1000 * 64)), "OK")
-        same(dict(zip(*[iter(r("CF.INFO", "slots"))] * 2))[b"Number of filters"], 1000)
+        same(dict(zip(*[iter(r("CF.INFO", "slots"))] * 2))["Number of filters"], 1000)
         same(r("CF.ADD", "slots", "x"), 1)
         # One bucket of one slot each: refused, whatever the header says.
         head = struct.pack("<QQQQHHH", 0, 1, 0, 60000, 1, 20, 1)

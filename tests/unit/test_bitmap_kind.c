@@ -20,13 +20,6 @@ static seen_filter *new_bitmap(uint64_t bound)
     return test_filter((seen_spec){.kind = SEEN_BITMAP, .bits = bound});
 }
 
-static seen_info info_of(const seen_filter *f)
-{
-    seen_info info = {.size = sizeof info};
-    seen_measure(f, &info);
-    return info;
-}
-
 static seen_status remove_u64(seen_filter *f, uint64_t key)
 {
     uint8_t bytes[8];
@@ -54,7 +47,7 @@ static void assert_same(const seen_filter *f, const struct model_bits *m)
 {
     for (uint64_t i = 0; i < m->n; i++)
         assert_int_equal(seen_maybe_u64(f, i), m->bit[i]);
-    seen_info info = info_of(f);
+    seen_info info = test_info(f);
     assert_int_equal(info.items, model_count(m, 0, m->n));
     assert_int_equal(info.bits_set, info.items);
     assert_int_equal(info.bits, m->n);
@@ -78,9 +71,9 @@ static void every_bound_is_exact(void **state)
             assert_int_equal(seen_visit_u64(f, k, &before), SEEN_OK);
             assert_true(before);
         }
-        assert_int_equal(info_of(f).items, n);
-        assert_true(info_of(f).fpp_now == 0 && info_of(f).fpp == 0);
-        assert_string_equal(info_of(f).hash, "u64");
+        assert_int_equal(test_info(f).items, n);
+        assert_true(test_info(f).fpp_now == 0 && test_info(f).fpp == 0);
+        assert_string_equal(test_info(f).hash, "u64");
         seen_free(f);
     }
 }
@@ -116,7 +109,7 @@ static void beyond_the_bound_nothing_is_added_or_there(void **state)
             assert_int_equal(seen_add_hashed(f, h), SEEN_INVALID);
             assert_false(seen_maybe_hashed(f, h));
             assert_true(seen_equal(f, before));
-            assert_int_equal(info_of(f).items, 1);
+            assert_int_equal(test_info(f).items, 1);
         }
         seen_free(f);
         seen_free(before);
@@ -149,7 +142,7 @@ static void keys_that_are_no_integers_are_refused(void **state)
         seen_maybe_many(f, seen_keys_of(&odd[i], 1), &answer);
         assert_false(answer);
     }
-    assert_int_equal(info_of(f).items, 2);
+    assert_int_equal(test_info(f).items, 2);
     seen_free(f);
 }
 
@@ -244,7 +237,7 @@ static void check_batches(uint64_t bound, uint64_t stream)
         assert_int_equal(visited, n);
         assert_memory_equal(batch.answers, expected, n);
         assert_true(seen_equal(single, many));
-        assert_int_equal(info_of(single).items, info_of(many).items);
+        assert_int_equal(test_info(single).items, test_info(many).items);
     }
     seen_free(single);
     seen_free(many);
@@ -276,7 +269,7 @@ static void a_batch_stops_at_the_first_that_does_not_fit(void **state)
                                           batch.answers, &done);
             assert_int_equal(status, SEEN_INVALID);
             assert_int_equal(done, bad);
-            assert_int_equal(info_of(f).items, bad);
+            assert_int_equal(test_info(f).items, bad);
             for (size_t j = 0; j < n; j++)
                 assert_int_equal(seen_maybe_u64(f, j), j < bad);
             seen_maybe_many(f, seen_keys_of(batch.keys, n), batch.answers);
@@ -296,11 +289,11 @@ static void a_bitmap_is_built_within_its_bound(void **state)
     seen_spec spec = {.kind = SEEN_BITMAP, .bits = 1000, .items = 5};
     assert_int_equal(
         seen_build(&f, &spec, seen_keys_of(batch.keys, 1001), NULL), SEEN_OK);
-    assert_int_equal(info_of(f).items, 1000);
+    assert_int_equal(test_info(f).items, 1000);
     seen_free(f);
     assert_int_equal(seen_build(&f, &spec, seen_keys_of(NULL, 0), NULL),
                      SEEN_OK);
-    assert_int_equal(info_of(f).items, 0);
+    assert_int_equal(test_info(f).items, 0);
     seen_free(f);
     f = NULL;
     spec.bits = 999;
@@ -334,7 +327,7 @@ static void merging_obeys_the_laws_of_sets(void **state)
     assert_int_equal(seen_merge(both, b, SEEN_UNION, NULL), SEEN_OK);
     for (uint64_t i = 0; i < n; i++)
         assert_int_equal(seen_maybe_u64(both, i), i % 2 == 0 || i % 3 == 0);
-    assert_int_equal(info_of(both).items, 502 + 335 - 168); /* exactly */
+    assert_int_equal(test_info(both).items, 502 + 335 - 168); /* exactly */
     assert_int_equal(seen_copy(&other, b, NULL), SEEN_OK);
     assert_int_equal(seen_merge(other, a, SEEN_UNION, NULL), SEEN_OK);
     assert_true(seen_equal(both, other));
@@ -345,7 +338,7 @@ static void merging_obeys_the_laws_of_sets(void **state)
     assert_int_equal(seen_merge(both, b, SEEN_INTERSECTION, NULL), SEEN_OK);
     seen_filter *sixes = multiples(6, n);
     assert_true(seen_equal(both, sixes));
-    assert_int_equal(info_of(both).items, info_of(sixes).items);
+    assert_int_equal(test_info(both).items, test_info(sixes).items);
     assert_false(seen_equal(both, a));
     seen_free(a);
     seen_free(b);
@@ -409,15 +402,15 @@ static void reserving_raises_the_bound(void **state)
         model_bits_free(&m);
         m = next;
         assert_same(f, &m);
-        assert_int_equal(info_of(f).capacity, bound);
+        assert_int_equal(test_info(f).capacity, bound);
         seen_filter *fresh = new_bitmap(bound);
-        assert_int_equal(info_of(f).bytes, info_of(fresh).bytes);
+        assert_int_equal(test_info(f).bytes, test_info(fresh).bytes);
         seen_free(fresh);
 
         /* Never down again. */
         assert_int_equal(seen_reserve(f, 0), SEEN_OK);
         assert_int_equal(seen_reserve(f, bound - 1), SEEN_OK);
-        assert_int_equal(info_of(f).bits, bound);
+        assert_int_equal(test_info(f).bits, bound);
 
         assert_int_equal(seen_add_u64(f, bound - 1), SEEN_OK);
         assert_int_equal(seen_add_u64(f, bound), SEEN_INVALID);
@@ -450,9 +443,9 @@ static void the_limit_ends_growth(void **state)
     seen_filter *f = test_filter(spec);
     assert_int_equal(seen_add_u64(f, 99), SEEN_OK);
     assert_int_equal(seen_reserve(f, 10049), SEEN_FULL);
-    assert_int_equal(info_of(f).bits, 100);
+    assert_int_equal(test_info(f).bits, 100);
     assert_int_equal(seen_reserve(f, 10000), SEEN_OK);
-    assert_int_equal(info_of(f).bytes, plan.bytes);
+    assert_int_equal(test_info(f).bytes, plan.bytes);
     assert_true(seen_maybe_u64(f, 99));
     assert_int_equal(seen_add_u64(f, 9999), SEEN_OK);
     seen_free(f);
@@ -469,8 +462,8 @@ static void memory_comes_from_the_given_allocator_and_goes_back(void **state)
     for (uint64_t bound = 5000; bound < 100000; bound = bound * 3 / 2) {
         assert_int_equal(seen_reserve(f, bound), SEEN_OK);
         assert_int_equal(seen_add_u64(f, bound - 1), SEEN_OK);
-        assert_between((double)a.bytes, (double)info_of(f).bytes,
-                       (double)info_of(f).bytes + 64.0 * (double)a.blocks);
+        assert_between((double)a.bytes, (double)test_info(f).bytes,
+                       (double)test_info(f).bytes + 64.0 * (double)a.blocks);
     }
     seen_filter *before = NULL;
     assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
@@ -553,7 +546,7 @@ static void a_borrowed_bitmap_does_not_grow(void **state)
     f->borrowed = true;
     assert_int_equal(seen_reserve(f, 64), SEEN_OK);
     assert_int_equal(seen_reserve(f, 65), SEEN_UNSUPPORTED);
-    assert_int_equal(info_of(f).bits, 64);
+    assert_int_equal(test_info(f).bits, 64);
     f->borrowed = false;
     seen_free(f);
 }

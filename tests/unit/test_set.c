@@ -15,13 +15,6 @@ static seen_filter *new_set(uint64_t expected, const seen_allocator *a)
         (seen_spec){.kind = SEEN_SET, .items = expected, .allocator = a});
 }
 
-static seen_info info_of(const seen_filter *f)
-{
-    seen_info info = {.size = sizeof info};
-    seen_measure(f, &info);
-    return info;
-}
-
 static void a_million_keys_fit_and_none_is_confused(void **state)
 {
     (void)state;
@@ -30,16 +23,16 @@ static void a_million_keys_fit_and_none_is_confused(void **state)
     test_alloc_init(&a);
     seen_filter *f = new_set(0, &a.as);
     test_add_members(f, 0, n);
-    assert_int_equal(info_of(f).items, n);
+    assert_int_equal(test_info(f).items, n);
     assert_int_equal(test_count_maybe(f, 0, n), n);
     /* 2e6 questions of 2^64: no chance in practice. */
     assert_int_equal(test_count_maybe(f, TEST_STRANGERS, n), 0);
     /* What the file's essay promises; an allocator of the user's keeps the
      * old table until the new one is full. */
-    assert_between((double)info_of(f).bytes / (double)n, 10, 20.1);
+    assert_between((double)test_info(f).bytes / (double)n, 10, 20.1);
     assert_between((double)a.peak / (double)n, 10, 30.1);
-    assert_true(info_of(f).bytes >= a.bytes - 64 * a.blocks);
-    assert_int_equal(info_of(f).capacity, 0);
+    assert_true(test_info(f).bytes >= a.bytes - 64 * a.blocks);
+    assert_int_equal(test_info(f).capacity, 0);
     seen_free(f);
     assert_int_equal(a.blocks, 0);
     assert_int_equal(a.violations, 0);
@@ -56,7 +49,7 @@ static void a_planned_set_does_not_grow(void **state)
         uint64_t calls = a.calls;
         test_add_members(f, 0, sizes[i]);
         assert_int_equal(a.calls, calls);
-        assert_int_equal(info_of(f).items, sizes[i]);
+        assert_int_equal(test_info(f).items, sizes[i]);
         seen_free(f);
     }
 }
@@ -73,8 +66,8 @@ static void a_set_at_its_limit_is_full_and_unchanged(void **state)
     assert_int_equal(status, SEEN_FULL);
     /* All but the last line of the limit is in use, to four fifths. */
     assert_between((double)n, 0.79 * limit / 8, 0.81 * limit / 8);
-    assert_true(info_of(f).bytes <= limit);
-    assert_int_equal(info_of(f).items, n);
+    assert_true(test_info(f).bytes <= limit);
+    assert_int_equal(test_info(f).items, n);
     assert_int_equal(seen_reserve(f, 2 * n), SEEN_FULL);
     bool before = true; /* written on success only */
     assert_int_equal(seen_visit_u64(f, n, &before), SEEN_FULL);
@@ -98,12 +91,12 @@ static void reserved_room_is_neither_short_nor_wasteful(void **state)
     assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
     assert_int_equal(seen_reserve(f, 300000), SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 1000), 1000);
-    assert_int_equal(info_of(f).items, 1000);
-    assert_between((double)info_of(f).bytes / 300000, 10, 10.1);
-    uint64_t calls = a.calls, bytes = info_of(f).bytes;
+    assert_int_equal(test_info(f).items, 1000);
+    assert_between((double)test_info(f).bytes / 300000, 10, 10.1);
+    uint64_t calls = a.calls, bytes = test_info(f).bytes;
     test_add_members(f, 1000, 299000);
     assert_int_equal(a.calls, calls);
-    assert_int_equal(info_of(f).bytes, bytes);
+    assert_int_equal(test_info(f).bytes, bytes);
     test_add_members(f, 300000, 1000); /* and grows on when it must */
     assert_int_equal(test_count_maybe(f, 0, 301000), 301000);
 
@@ -124,7 +117,7 @@ static void a_large_set_survives_being_moved(void **state)
     for (uint64_t i = 0; i < n; i += n / 4)
         test_add_members(f, i, n / 4);
     assert_int_equal(seen_reserve(f, 2 * n), SEEN_OK);
-    assert_int_equal(info_of(f).items, n);
+    assert_int_equal(test_info(f).items, n);
     assert_int_equal(test_count_maybe(f, 0, n), n);
     assert_int_equal(test_count_maybe(f, TEST_STRANGERS, 100000), 0);
     seen_free(f);
@@ -151,7 +144,7 @@ static void check_against_model(uint64_t mask, uint64_t offset, int rounds)
             assert_int_equal(seen_maybe_hashed(f, other),
                              model_set_has(&m, other.lo));
     }
-    assert_int_equal(info_of(f).items, model_set_count(&m));
+    assert_int_equal(test_info(f).items, model_set_count(&m));
     seen_free(f);
     model_set_free(&m);
 }
@@ -173,7 +166,7 @@ static void crowds_at_the_ends_survive_growth(void **state)
     for (uint64_t i = 0; i < others; i++)
         assert_int_equal(seen_add_hashed(f, (seen_hash){test_key(i), 0}),
                          SEEN_OK);
-    assert_int_equal(info_of(f).items, 4 * crowd + others);
+    assert_int_equal(test_info(f).items, 4 * crowd + others);
     for (size_t c = 0; c < sizeof crowds / sizeof *crowds; c++) {
         for (uint64_t i = 1; i <= crowd; i++)
             assert_true(seen_maybe_hashed(f, (seen_hash){crowds[c] - i, 0}));
@@ -206,7 +199,7 @@ static void a_key_whose_hash_is_zero_is_a_key(void **state)
     assert_true(seen_maybe_hashed(f, zero));
     assert_int_equal(seen_visit_hashed(f, zero, &before), SEEN_OK);
     assert_true(before);
-    assert_int_equal(info_of(f).items, 1);
+    assert_int_equal(test_info(f).items, 1);
     test_add_members(f, 0, 10000); /* and stays one while the table grows */
     assert_true(seen_maybe_hashed(f, zero));
     seen_free(f);
@@ -237,11 +230,11 @@ static void sets_of_different_sizes_unite(void **state)
         test_add_members(all, 0, na);
         test_add_members(all, na - common, nb);
         uint64_t total = nb > common ? na + nb - common : na;
-        assert_int_equal(info_of(all).items, total);
+        assert_int_equal(test_info(all).items, total);
 
         assert_int_equal(seen_merge(a, b, SEEN_UNION, NULL), SEEN_OK);
         assert_true(seen_equal(a, all));
-        assert_int_equal(info_of(a).items, total);
+        assert_int_equal(test_info(a).items, total);
         assert_int_equal(test_count_maybe(a, 0, total), total);
         assert_int_equal(test_count_maybe(a, total, 10000), 0);
         seen_free(a);
@@ -264,7 +257,7 @@ static void sets_of_different_sizes_intersect(void **state)
         test_add_members(b, first, nb);
         test_add_members(expected, first, common);
         assert_int_equal(seen_merge(a, b, SEEN_INTERSECTION, NULL), SEEN_OK);
-        assert_int_equal(info_of(a).items, common);
+        assert_int_equal(test_info(a).items, common);
         assert_true(seen_equal(a, expected));
         assert_true(seen_equal(expected, a));
         assert_int_equal(test_count_maybe(a, first, common), common);
@@ -296,10 +289,10 @@ a_view_that_lies_about_its_items_is_merged_whole_or_not(void **state)
         seen_filter *into =
             test_filter((seen_spec){.kind = SEEN_SET, .limit = 1 << 14});
         test_add_members(into, 7000, 10);
-        uint64_t size = info_of(into).bytes;
+        uint64_t size = test_info(into).bytes;
         assert_int_equal(seen_merge(into, view, SEEN_UNION, NULL), SEEN_FULL);
-        assert_int_equal(info_of(into).items, 10);
-        assert_int_equal(info_of(into).bytes, size);
+        assert_int_equal(test_info(into).items, 10);
+        assert_int_equal(test_info(into).bytes, size);
         seen_free(into);
         seen_free(view);
     }
@@ -314,10 +307,10 @@ static void a_grown_set_is_copied_whole(void **state)
     test_add_members(f, 0, 50000);
     assert_int_equal(seen_copy(&copy, f, NULL), SEEN_OK);
     assert_true(seen_equal(f, copy));
-    assert_int_equal(info_of(copy).bytes, info_of(f).bytes);
+    assert_int_equal(test_info(copy).bytes, test_info(f).bytes);
     test_add_members(copy, 50000, 50000);
-    assert_int_equal(info_of(copy).items, 100000);
-    assert_int_equal(info_of(f).items, 50000);
+    assert_int_equal(test_info(copy).items, 100000);
+    assert_int_equal(test_info(f).items, 50000);
     seen_free(f);
     seen_free(copy);
 }

@@ -20,13 +20,6 @@ static seen_filter *build(uint64_t n, seen_spec spec)
     return f;
 }
 
-static seen_info info_of(const seen_filter *f)
-{
-    seen_info info = {.size = sizeof info};
-    seen_measure(f, &info);
-    return info;
-}
-
 static void every_key_is_there_at_every_size(void **state)
 {
     (void)state;
@@ -37,8 +30,8 @@ static void every_key_is_there_at_every_size(void **state)
             assert_int_equal(test_count_maybe(f, 0, n), n);
             for (uint64_t i = 0; i < n && i < 100; i++)
                 assert_true(seen_maybe_u64(f, test_key(i)));
-            assert_int_equal(info_of(f).items, n);
-            assert_true(info_of(f).fpp <= rates[r]);
+            assert_int_equal(test_info(f).items, n);
+            assert_true(test_info(f).fpp <= rates[r]);
             seen_free(f);
         }
 }
@@ -48,12 +41,12 @@ static void of_nothing_everything_is_never(void **state)
     (void)state;
     seen_filter *f = build(0, (seen_spec){.fpp = 0.01});
     assert_int_equal(test_count_maybe(f, 0, 10000), 0);
-    assert_true(info_of(f).fpp_now == 0);
+    assert_true(test_info(f).fpp_now == 0);
     seen_free(f);
     f = build(1000, (seen_spec){.fpp = 0.01});
     seen_clear(f);
     assert_int_equal(test_count_maybe(f, 0, 10000), 0);
-    assert_int_equal(info_of(f).items, 0);
+    assert_int_equal(test_info(f).items, 0);
     seen_free(f);
 }
 
@@ -90,7 +83,7 @@ static void the_rate_is_what_it_says(void **state)
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             seen_filter *f = build(sizes[i], (seen_spec){.fpp = rates[r]});
-            double now = info_of(f).fpp_now;
+            double now = test_info(f).fpp_now;
             /* Of n fingerprints some are equal: then it is below the plan. */
             assert_true(now <= (double)sizes[i] * rates[r] * 2);
             assert_binomial(test_count_maybe(f, TEST_STRANGERS, probes), probes,
@@ -204,7 +197,7 @@ static void duplicates_count_once(void **state)
     seen_filter *f = NULL, *once = build(100, spec);
     assert_int_equal(seen_build(&f, &spec, seen_keys_of(b.keys, n), NULL),
                      SEEN_OK);
-    assert_int_equal(info_of(f).items, 100);
+    assert_int_equal(test_info(f).items, 100);
     assert_true(seen_equal(f, once));
     seen_free(f);
     seen_free(once);
@@ -245,7 +238,7 @@ static void every_damaged_bit_is_found(void **state)
     static const uint64_t sizes[] = {1, 9, 40, 600};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         seen_filter *f = build(sizes[i], (seen_spec){.fpp = 0.01});
-        uint64_t bits = info_of(f).bits;
+        uint64_t bits = test_info(f).bits;
         size_t len;
         assert_int_equal(seen_save(f, 0, NULL, 0, &len), SEEN_SHORT);
         uint8_t *bytes = aligned_alloc(64, len);

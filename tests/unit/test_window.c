@@ -18,13 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static seen_info info_of(const seen_filter *f)
-{
-    seen_info info = {.size = sizeof info};
-    seen_measure(f, &info);
-    return info;
-}
-
 static uint64_t divide_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
@@ -209,9 +202,9 @@ static void check_round_trip(const seen_filter *f)
     assert_non_null(g);
     assert_same_bytes(f, g);
     assert_true(seen_equal(f, g));
-    assert_int_equal(info_of(f).items, info_of(g).items);
-    assert_int_equal(info_of(f).lines, info_of(g).lines);
-    assert_int_equal(info_of(f).bytes, info_of(g).bytes);
+    assert_int_equal(test_info(f).items, test_info(g).items);
+    assert_int_equal(test_info(f).lines, test_info(g).lines);
+    assert_int_equal(test_info(f).bytes, test_info(g).bytes);
     seen_free(g);
 }
 
@@ -374,7 +367,7 @@ static void advance(struct world *w)
 /* Half of what is known of the filter at any moment. */
 static void compare(struct world *w)
 {
-    if (w->precise) assert_int_equal(info_of(w->f).items, model_items(w->m));
+    if (w->precise) assert_int_equal(test_info(w->f).items, model_items(w->m));
     assert_true(seen_equal(w->f, w->twin));
     assert_same_bytes(w->f, w->twin);
     check_round_trip(w->f);
@@ -459,14 +452,14 @@ static void the_last_hundred_stay_and_older_ones_leave(void **state)
 {
     (void)state;
     seen_filter *f = test_filter((seen_spec){.last = 100, .fpp = 1e-9});
-    assert_int_equal(info_of(f).kind, SEEN_WINDOW);
+    assert_int_equal(test_info(f).kind, SEEN_WINDOW);
     for (uint64_t i = 0; i < 10000; i++) {
         assert_int_equal(seen_add_u64(f, test_key(i)), SEEN_OK);
         for (uint64_t j = i < 99 ? 0 : i - 99; j <= i; j++)
             assert_true(seen_maybe_u64(f, test_key(j)));
         for (uint64_t j = i < 400 ? 0 : i - 400; j + 125 <= i; j++)
             assert_false(seen_maybe_u64(f, test_key(j)));
-        assert_true(info_of(f).items <= 125);
+        assert_true(test_info(f).items <= 125);
     }
     seen_free(f);
 }
@@ -584,7 +577,7 @@ static void every_slot_is_needed_and_enough(void **state)
         test_add_members(f, added, (g - 1) * share + 1);
         added += (g - 1) * share + 1;
         assert_int_equal(test_count_maybe(f, 0, added), added);
-        assert_int_equal(info_of(f).items, added);
+        assert_int_equal(test_info(f).items, added);
         assert_int_equal(save(f).len, 40 + (2 * g + 1) * 24);
         check_round_trip(f);
         test_add_members(f, added, 10 * g * share);
@@ -602,7 +595,7 @@ static void questions_change_nothing(void **state)
     seen_advance(f, 100000); /* all of it has left, none of it is erased */
     assert_int_equal(seen_copy(&before, f, NULL), SEEN_OK);
     assert_int_equal(test_count_maybe(f, 0, 1000), 0);
-    seen_info info = info_of(f);
+    seen_info info = test_info(f);
     assert_int_equal(info.items, 0);
     assert_int_equal(info.bits_set, 0);
     assert_true(info.fpp_now == 0);
@@ -820,7 +813,7 @@ static void measure(seen_spec spec, uint64_t n, double tolerance)
     test_add_members(f, first, share - 1);
     first += share - 1;
     assert_int_equal(test_count_maybe(f, first - n, n), n);
-    seen_info info = info_of(f);
+    seen_info info = test_info(f);
     uint64_t wrong = test_count_maybe(f, TEST_STRANGERS, probes);
     print_message("g %2u  k %2u  planned %.4g  now %.4g  measured %.4g\n",
                   plan.generations, plan.hashes, plan.fpp, info.fpp_now,
@@ -880,7 +873,7 @@ static void use(seen_filter *f, struct test_rng *r)
         if (test_below(r, 3) == 0)
             seen_advance(f, test_next(r) >> test_below(r, 64));
     }
-    info_of(f);
+    test_info(f);
     check_round_trip(f);
 }
 
