@@ -288,7 +288,9 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep,
     struct frozen f = {0};
     seen_error why = {0};
     uint64_t began = microseconds();
-    seen_status status = cut_journal(l);
+    seen_status status = seen_recover_here(l, error);
+    if (status != SEEN_OK) return status;
+    status = cut_journal(l);
     if (status != SEEN_OK) return cut_failed(l, status, error);
     freeze(l, &f);
     uint64_t stall = microseconds() - began;
@@ -307,6 +309,8 @@ static seen_status make_checkpoint(struct seen_local *l, struct sweep *sweep,
         return seen_local_fail(l, status, "checkpoint", why.text, error);
     drop_frozen(l);
     note(l, began, stall, sweep);
+    status = seen_recover_here(l, error);
+    if (status != SEEN_OK) return status;
     status = seen_journal_drop(l->journal, f.sequence);
     return status == SEEN_OK
                ? status

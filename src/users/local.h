@@ -253,6 +253,10 @@ seen_status seen_recover_dir(const char *name, const char *suffix, char **out,
                              seen_error *error);
 /* seen.lock of a directory, ours alone until the descriptor is closed. */
 seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error);
+/* Before segments are made or removed by their names: is the directory at our path
+ * still the one that this writer opened? Otherwise SEEN_IO, and the store is done
+ * for. */
+seen_status seen_recover_here(struct seen_local *l, seen_error *error);
 
 /* For tests: on another backend, without a thread. */
 seen_status seen_local_open(struct seen_users **u, const char *dir,

@@ -15,6 +15,9 @@
  *
  * Closing is a checkpoint, one more transaction (no writer), and the journal is
  * removed. A store that says it has a writer and has no journal has lost it.
+ *
+ * Segments are made and removed by name, and a name may lead to another store by
+ * then: a writer that finds another seen.lock than its own stops (seen_recover_here).
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -318,6 +321,27 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
                              : seen_fail_io(error, NULL, "lock seen.lock");
 }
 
+/*
+ * Operators move a store away and a copy of it into its place while a writer is at
+ * work. The copy has the same id, and segments of the same names, so only the lock
+ * file tells them apart. One that was removed tells as well: another writer may be
+ * in by now.
+ */
+seen_status seen_recover_here(struct seen_local *l, seen_error *error)
+{
+    char *path = seen_path_join(l->dir, "seen.lock");
+    if (!path) return seen_local_fail(l, SEEN_NOMEM, "seen.lock", "", error);
+    bool here = seen_still_there(path, l->lock_fd);
+    free(path);
+    if (here) return SEEN_OK;
+    errno = ESTALE;
+    return seen_local_fail(l, SEEN_IO, "seen.lock",
+                           "the store was moved or replaced while it was open, "
+                           "or this file removed: what was marked since is in "
+                           "the directory that was opened",
+                           error);
+}
+
 /* Something else has the name: what? */
 static seen_status not_a_store(const char *path, const struct seen_stat *st,
                                seen_error *error)
@@ -580,6 +604,7 @@ seen_status seen_recover_close(struct seen_users *u, seen_error *error)
             l->meta.journaled = false;
             status = write_meta(l, &l->meta, error);
         }
+        if (status == SEEN_OK) status = seen_recover_here(l, error);
         if (status == SEEN_OK) status = seen_journal_remove(l->journal_path);
     }
     destroy(l);

@@ -122,6 +122,34 @@ run bash -c "printf 'late\na\nmore\n' | '$seen' fresh online alice"; expect_out 
 exec 3>&-
 wait
 
+# A copy takes the store's place while a writer is at work. The writer leaves the copy
+# alone, and says so; both are whole, and each holds what it held or was told.
+printf '%s\n' a late last new >items
+for acks in 1 2; do
+  mkfifo swapping; begin acks said
+  "$seen" mark -q swap alice a
+  "$seen" mark -q --ack --batch 1 swap <swapping >acks 2>said & pid=$!
+  exec 3>swapping
+  printf 'alice\tlate\n' >&3
+  wait_for test -s acks
+  "$seen" backup -q swap swap-copy
+  mv swap broken; mv swap-copy swap
+  before=$(ls swap; sha256sum swap/seen.journal-*)
+  [ $acks = 1 ] || printf 'alice\tlast\n' >&3
+  wait_for bash -c "[ \$(wc -l <acks) = $acks ]"
+  exec 3>&-
+  wait $pid; code=$?; err=$(cat said); out=''; last="mark into a store that was replaced"
+  expect_code 2; expect_err "the store was moved or replaced while it was open"
+  expect; [ "$(ls swap; sha256sum swap/seen.journal-*)" = "$before" ] || wrong "the copy has changed: $(ls swap)"
+  run "$seen" fresh swap alice items; expect_code 0; expect_out $'last\nnew'
+  run "$seen" mark -q swap alice new; expect_code 0
+  run "$seen" fresh swap alice items; expect_code 0; expect_out last
+  run "$seen" fresh broken alice items; expect_code 0
+  if [ $acks = 1 ]; then expect_out $'last\nnew'; else expect_out new; fi
+  run "$seen" mark -q broken alice last new; expect_code 0
+  rm -r swapping swap broken
+done
+
 # A signal leaves a copy that is complete, or nothing.
 awk 'BEGIN { for (i = 0; i < 100000; i++) print "user" i "\titem" }' | "$seen" mark -q --sync none large
 broken=0

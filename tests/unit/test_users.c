@@ -1987,6 +1987,44 @@ static void all_ways_give_the_same_answers(void **state)
     test_batch_free(&strangers);
 }
 
+/* Another directory at its path: a checkpoint makes nothing there, and removes
+ * nothing. What was acknowledged is in the directory that was opened. */
+static void a_writer_leaves_another_store_at_its_path_alone(void **state)
+{
+    (void)state;
+    char dir[512], moved[600], segment[600];
+    snprintf(dir, sizeof dir, "%s", fresh_dir());
+    snprintf(moved, sizeof moved, "%s-moved", dir);
+    snprintf(segment, sizeof segment, "%s/seen.journal-0000000000000001", dir);
+    for (int by_close = 0; by_close < 2; by_close++) {
+        seen_error error = {0};
+        seen_key item = text(by_close ? "two" : "one");
+        seen_users *u = open_store(
+            dir, (seen_users_options){.mode = SEEN_DURABLE, .create = true});
+        assert_int_equal(seen_users_mark(u, text("alice"), 1000,
+                                         seen_keys_of(&item, 1), NULL, NULL),
+                         SEEN_OK);
+        assert_int_equal(rename(dir, moved), 0);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        FILE *f = fopen(segment, "w");
+        assert_non_null(f);
+        fclose(f);
+        if (!by_close) {
+            assert_int_equal(seen_users_sync(u, &error), SEEN_IO);
+            assert_non_null(strstr(error.text, "was moved or replaced"));
+        }
+        error = (seen_error){0};
+        assert_int_equal(seen_users_close(u, &error), SEEN_IO);
+        assert_non_null(strstr(error.text, "was moved or replaced"));
+        assert_int_equal(unlink(segment), 0);
+        assert_int_equal(rmdir(dir), 0); /* there is nothing else */
+        assert_int_equal(rename(moved, dir), 0);
+        u = open_store(dir, (seen_users_options){.mode = SEEN_READ});
+        assert_true(shown(u, "alice", by_close ? "two" : "one"));
+        seen_users_close(u, NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -2008,6 +2046,7 @@ int main(void)
         cmocka_unit_test(what_is_no_store_is_called_by_its_name),
         cmocka_unit_test(a_second_writer_waits_if_it_is_asked_to),
         cmocka_unit_test(backups_have_everything),
+        cmocka_unit_test(a_writer_leaves_another_store_at_its_path_alone),
         cmocka_unit_test(a_store_that_lost_its_file_is_not_founded_anew),
         cmocka_unit_test(a_store_that_was_never_finished_can_be_made),
         cmocka_unit_test(a_name_cannot_pass_for_a_frame),
