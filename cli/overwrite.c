@@ -81,14 +81,10 @@ static void describe(const void *bytes, size_t len)
 {
     const char *name[1];
     char keys[UNIT_TEXT];
-    seen_facts facts = {.size = sizeof facts};
-    if (seen_look(bytes, len, &facts, NULL) == SEEN_OK)
+    seen_info info = {.size = sizeof info};
+    if (seen_look(bytes, len, &info, NULL, NULL) == SEEN_OK)
         snprintf(lost, sizeof lost, "a filter of kind %s with %s",
-                 seen_kind_name(facts.plan.kind),
-                 show_keys(keys,
-                           &(seen_info){.kind = facts.plan.kind,
-                                        .items = facts.items},
-                           "key"));
+                 seen_kind_name(info.kind), show_keys(keys, &info, "key"));
     else if (seen_sniff(bytes, len, name, 1) > 0)
         snprintf(lost, sizeof lost, "a %s filter", name[0]);
     else if (is_filter(bytes, len))
