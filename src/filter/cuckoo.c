@@ -118,11 +118,11 @@ static const struct cuckoo *peek(const seen_filter *f)
 #define LINE_BITS  512
 #define LINE_WORDS 8
 
-/* The lines of the table, as part of the bits of a filter: a 256th, at least two,
+/* The lines of the table, as part of the bits of a filter: a 256th, at least four,
  * and at most 8192, half a megabyte, because a new entry moves those behind it. */
 static uint64_t table_lines(uint64_t bits)
 {
-    return seen_min64(2 + (bits >> 17), 8192);
+    return seen_min64(4 + (bits >> 17), 8192);
 }
 
 static uint64_t table_bits(uint64_t bits)

@@ -926,7 +926,7 @@ static struct cuckoo_parts cuckoo_parts(struct bytes b)
 {
     struct seen_native h = header_of(b);
     struct cuckoo_parts p = {.slots = b.at + h.payload_offset,
-                             .count = (h.plan.bits - 1024) / h.plan.width,
+                             .count = (h.plan.bits - 2048) / h.plan.width,
                              .width = h.plan.width};
     uint64_t len = seen_packed_bytes(p.count, p.width);
     p.table = p.slots + (len + 63) / 64 * 64;
@@ -1058,7 +1058,7 @@ static void a_table_of_copies_is_in_order(void **state)
         assert_int_equal(check_hostile(b), SEEN_CORRUPT);
     }
     free(b.at);
-    for (uint64_t word = 8; word < 16; word++)
+    for (uint64_t word = 8; word < 32; word++)
         assert_int_equal(with_word(good, word, 1), SEEN_CORRUPT);
     free(good.at);
     seen_free(f);
@@ -1091,7 +1091,7 @@ static void nothing_comes_of_a_view_that_lies(void **state)
     struct bytes before = save(into), b = save(into);
     struct cuckoo_parts p = cuckoo_parts(b);
     memset(p.slots, 0xff, p.count * p.width / 8);
-    memset(p.table, 0xff, 128);
+    memset(p.table, 0xff, 256);
     fix_sums(b);
     seen_filter *v = view(b), *none = NULL;
     use(v);
