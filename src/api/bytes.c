@@ -295,6 +295,9 @@ static seen_status read_common(const struct seen_native *h,
             e, SEEN_UNSUPPORTED, "buf",
             "kind %u at offset 10: not one that this version knows",
             (unsigned)h->plan.kind);
+    const char *earlier =
+        common->ops->plan_earlier ? common->ops->plan_earlier(&h->plan) : NULL;
+    if (earlier) return seen_fail(e, SEEN_UNSUPPORTED, "buf", "%s", earlier);
     if (common->flags & ~common->ops->flags ||
         h->hash != seen_kind_hash(common->ops, keyed, h->hash->bits) ||
         !common->ops->plan_read(&common->plan))

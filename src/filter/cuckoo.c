@@ -1,37 +1,72 @@
 /*
- * cuckoo.c - the filter that can forget: fingerprints in buckets of four.
+ * cuckoo.c - the filter that can forget: fingerprints in windows of two slots.
  *
- * A key has a fingerprint of f bits and two buckets it may lie in. Either
- * bucket follows from the other and the fingerprint alone, so an entry can be
- * moved out of the way without knowing its key:
+ * A key has a fingerprint and two windows. A window is two neighbouring slots, and
+ * every slot but the first and the last belongs to two windows:
  *
- *     i1 = hash scaled to the number of buckets
- *     i2 = spread(fingerprint) - i1   (modulo the number of buckets)
+ *     slot      0     1     2     3     4     5     6     7     8
+ *            |     | 09b | 2e4 | 09c |     | 117 | 0d6 | 2e3 |     |
+ *     window  '--0--'           '--3--'           '--6--'
+ *                   '--1--'           '--4--'           '--7--'
+ *                         '--2--'           '--5--'
  *
- *     bucket i1  | 9a3 | 017 | ... | ... |        empty slots hold 0
- *     bucket i2  | 44c | 9a3 | 120 | 0f1 |
+ * A fingerprint is an odd number. The first slot of a window holds it as it is,
+ * the second one plus 1, and an empty slot 0: so a slot says by its lowest bit
+ * which of its two windows the entry belongs to, and a question for 2e3 in window 1
+ * compares two slots with one value each. Here 2e4 lies in window 1 and 2e3 in
+ * window 7; 09b lies in window 1, and 09c is the same fingerprint in window 2.
  *
- * The subtraction is its own inverse for any number of buckets; the usual
- * exclusive or would need a power of two and waste up to half of the memory.
+ * Either window follows from the other and the fingerprint alone, so an entry can
+ * be moved without knowing its key:
  *
- * Adding: an empty slot in either bucket, or else the shortest chain of moves
- * that makes one, found breadth first among at most 512 buckets before anything
- * is touched. So a failed add changes nothing, the same adds in the same order
- * give the same bytes on every machine, and 94 % of the slots can be in use
- * before the filter is full.
+ *     a = hash scaled to the number of windows
+ *     b = spread(fingerprint) - a      modulo the number of windows
  *
- * A wrong "maybe" needs one of the 8 slots looked at to hold the fingerprint by
- * chance: about 8 * 0.94 / 2^f. Worked example: 1 million keys at 0.1 %: f = 13,
- * 266,461 buckets, 13.9 bits a key; 14.4 in a classic filter, which cannot
- * remove.
+ * The subtraction is its own inverse. The number of windows is even and the spread
+ * odd, so that one of the windows of a key is even and the other odd: never the
+ * same one, which would leave the key two slots instead of four (three where they
+ * overlap).
  *
- * It is a multiset: a key added twice must be removed twice, and at most eight
- * copies of one fingerprint fit (then: full). **Removing a key that was never
- * added can remove another key's entry**, if their fingerprints and buckets
- * agree, and that other key is then wrongly "never". Only the caller can know
- * what was added; keyed hashing keeps strangers from arranging such pairs.
+ * Adding: an empty slot of either window, or else the shortest chain of moves that
+ * makes one, found breadth first before anything is touched. So a failed add
+ * changes nothing, and the same adds in the same order give the same bytes on
+ * every machine. A promised load of 94 % leaves the search, which succeeds up to
+ * 95 %, some air.
  *
- * Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, 2014.
+ * A wrong "maybe" needs one of n entries to have the stranger's fingerprint, of
+ * 2^(w-1) - 1, and one of its windows: n * 2 / (windows * (2^(w-1) - 1)), which
+ * is about 4 * load / 2^w. Worked example: a million keys at 1 %. Slots of 9 bits
+ * give 4 * 0.94 / 510 = 0.74 %; LAW_EXAMPLE
+ * bits a key. Buckets of four slots, in which cuckoo filters
+ * began, look at eight slots for a key instead of four and need a tenth bit;
+ * windows of two fill as well as those, because they overlap: separate pairs of
+ * slots would be full at 90 %.
+ *
+ * It is a multiset: a key added twice must be removed twice. Copies lie in slots
+ * like other entries, and when all four hold one fingerprint further copies are
+ * counted in a table beside them:
+ *
+ *     word 0    how many copies are in the table
+ *     word i    lower window of the entry << 16 | copies, by rising windows; 0 at
+ *               the end
+ *
+ * The slots of such an entry cannot be left while the table has it, so the window
+ * names it; and a question need not look into the table, because what is in there
+ * is in the slots as well. The table takes 1/256 of the bits, for one key in 1700
+ * or so; when it is full, a fifth copy of one more key is refused. So repeated
+ * keys, by accident or design, fill a filter no faster than different ones.
+ *
+ * **Removing a key that was never added can remove another key's entry**, if their
+ * fingerprints and windows agree, and that other key is then wrongly "never". Only
+ * the caller can know what was added; keyed hashing keeps strangers from arranging
+ * such pairs.
+ *
+ * More slots than needed make adds faster: at a load of 90 % they take half of the
+ * time. A spec that gives items, fpp and more bits than necessary gets them.
+ *
+ * Schmitz, Zentgraf, Rahmann: Smaller and More Flexible Cuckoo Filters, 2025
+ * (arXiv 2505.05847), after Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter,
+ * 2014.
  */
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -43,24 +78,29 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOTS     4 /* of a bucket */
-#define MIN_WIDTH 4
-#define MAX_WIDTH 32
-#define LOAD      0.94 /* of the slots that are promised to fill */
-#define SEARCH    512  /* buckets looked at before giving up */
-#define RING      16
-#define SPREAD    0xd1b54a32d192ed03u /* odd, no pattern */
+#define MIN_WIDTH 6 /* with 5 bits, 15 fingerprints, it is full at 66 % */
+#define RATE_WIDTH                                                             \
+    8 /* below, one in 10^4 is full early: only where bits insist */
+#define MAX_WIDTH  32
+#define PAIR_WIDTH 28   /* both slots of a window in one word */
+#define LOAD       0.94 /* of the slots that are promised to fill */
+#define HASHES     4    /* slots of a key */
+#define RING       16
+#define STEP       8                   /* keys at a time: divides RING */
+#define SPREAD     0xd1b54a32d192ed03u /* odd, no pattern */
 
 struct cuckoo {
-    seen_filter common; /* .items: slots in use */
+    seen_filter common; /* .items: slots in use, and copies in the table */
     uint8_t *slots;
-    uint64_t buckets;
+    uint64_t *table;
+    uint64_t windows; /* one less than slots */
+    uint64_t prints;  /* how many fingerprints there are */
+    uint64_t mask;    /* the bits of a slot */
     uint32_t width;
     bool wide;
-    bool swar;     /* a bucket fits one word: compare its slots at once, with */
-    uint64_t ones; /* the lowest bit of each slot, */
-    uint64_t tops; /* the highest bit of each, */
-    uint64_t mask; /* and all bits of all four */
+    bool pairs;    /* both slots of a window are in one word */
+    uint64_t ones; /* the lowest bit of either, */
+    uint64_t tops; /* and the highest */
 };
 
 static struct cuckoo *self(seen_filter *f)
@@ -75,63 +115,137 @@ static const struct cuckoo *peek(const seen_filter *f)
 
 /* ---- Plan --------------------------------------------------------------- */
 
-/* Small filters fill less evenly, and one in some thousands would be full a few
- * keys early: they get some slots more than n / LOAD. */
+#define LINE_BITS  512
+#define LINE_WORDS 8
+
+/* The lines of the table, as part of the bits of a filter: a 256th, at least four,
+ * and at most 8192, half a megabyte, because a new entry moves those behind it. */
+static uint64_t table_lines(uint64_t bits)
+{
+    return seen_min64(4 + (bits >> 17), 8192);
+}
+
+static uint64_t table_bits(uint64_t bits)
+{
+    return LINE_BITS * table_lines(bits);
+}
+
+static uint64_t slots_of(const seen_plan *plan)
+{
+    return (plan->bits - table_bits(plan->bits)) / plan->width;
+}
+
+/* Slots and table. The table grows with the bits: this goes up until it fits. */
+static uint64_t bits_for(uint64_t slots, uint32_t width)
+{
+    uint64_t bits = 0, before;
+    do {
+        before = bits;
+        bits = slots * width + table_bits(before);
+    } while (bits != before);
+    return bits;
+}
+
+/* The largest odd number up to x, 0 below 1. */
+static double odd_within(double x)
+{
+    return x < 1 ? 0 : 2 * floor((x - 1) / 2) + 1;
+}
+
+/*
+ * Slots for n keys: a load of 94 % and some to spare, so that one filter in some
+ * millions at most refuses one of its keys.
+ *
+ * - Few keys: four of them may want the same three slots. That happens in 256 (n
+ *   over 4) / windows^7 of all filters, and there are a few more ways like it. 14
+ *   sqrt(n) + 0.4 n slots keep it below 2e-7.
+ * - Many keys: how full a filter can be varies by a few keys, less than 30.
+ *
+ * `SEEN_TEST_SCALE=100 build/tests/test_cuckoo` counts refusals.
+ */
 static double spare_slots(double n)
 {
-    return 2 * sqrt(n) + 12;
+    double some = 14 * sqrt(n);
+    return fmax(some - n * 2 / 3, fmin(some, 30));
 }
 
-static double buckets_for(double n)
+static double slots_for(double n)
 {
-    return ceil((n / LOAD + spare_slots(n)) / SLOTS);
+    return odd_within(ceil(n / LOAD + spare_slots(n)) + 1);
 }
 
-static double capacity_of(double buckets)
+static double slots_within(double bits, uint32_t width)
 {
-    double slots = buckets * SLOTS;
-    return floor(fmax(1, (slots - spare_slots(slots)) * LOAD));
+    return odd_within((bits - (double)table_bits((uint64_t)bits)) / width);
 }
 
-static double rate_of(double items, double buckets, uint32_t width)
+/* Most keys for so many slots; 0: none. */
+static double capacity_of(double slots)
 {
-    double load = fmin(1, items / (buckets * SLOTS));
-    double one = 1 / (ldexp(1, (int)width) - 1);
-    return -expm1(2 * SLOTS * load * log1p(-one));
+    double low = 0, high = slots;
+    while (high - low > 1) {
+        double middle = floor((low + high) / 2);
+        *(slots_for(middle) <= slots ? &low : &high) = middle;
+    }
+    return low;
 }
 
-static uint64_t slots_bytes(const seen_plan *plan)
+static double rate_of(double n, double slots, uint32_t width)
 {
-    return seen_packed_bytes(plan->bits / plan->width, plan->width);
-}
-
-static uint64_t buckets_of(const seen_plan *plan)
-{
-    return plan->bits / plan->width / SLOTS;
+    double prints = ldexp(1, (int)width - 1) - 1;
+    return -expm1(n * log1p(-2 / (prints * (slots - 1))));
 }
 
 static double cuckoo_plan_fpp(const seen_plan *plan, uint64_t items)
 {
-    if (items > buckets_of(plan) * SLOTS) return NAN; /* full before that */
-    double fpp = rate_of((double)items, (double)buckets_of(plan), plan->width);
+    if (plan->width == 0 || plan->bits < table_bits(plan->bits)) return NAN;
+    uint64_t slots = slots_of(plan);
+    if (items > slots) return NAN; /* full before that */
+    double fpp = rate_of((double)items, (double)slots, plan->width);
     return fmin(1, fpp + seen_hash_fpp((double)items, plan->hash_bits));
 }
 
-/* From 5 bits on: fifteen fingerprints are too few to fill buckets evenly. Who
- * insists on items and bits can have 4. */
-static uint32_t width_for(double fpp)
+struct shape {
+    double n, slots;
+    uint32_t width;
+};
+
+/* The narrowest slots that keep the rate: as many as the keys need, or as fit
+ * into the bits. The width is beyond MAX_WIDTH if there are none. */
+static struct shape shape_for_rate(const seen_spec *spec)
 {
-    uint32_t width = MIN_WIDTH + 1;
-    while (width <= MAX_WIDTH && rate_of(LOAD * SLOTS, 1, width) > fpp)
-        width++;
-    return width;
+    struct shape s = {.width = RATE_WIDTH};
+    for (; s.width <= MAX_WIDTH; s.width++) {
+        s.n = (double)spec->items;
+        s.slots = spec->bits ? slots_within((double)spec->bits, s.width)
+                             : slots_for(s.n);
+        if (!spec->items) s.n = capacity_of(s.slots);
+        if (s.n < 1 || s.slots < slots_for(s.n)) break;
+        double fpp = rate_of(s.n, s.slots, s.width);
+        if (fpp + seen_hash_fpp(s.n, 64) <= spec->fpp) break;
+    }
+    return s;
+}
+
+/* The widest slots that are enough for the keys. The width is below MIN_WIDTH if
+ * there are none. */
+static struct shape shape_for_bits(const seen_spec *spec)
+{
+    struct shape s = {.n = (double)spec->items, .width = MAX_WIDTH};
+    for (; s.width >= MIN_WIDTH; s.width--) {
+        s.slots = slots_within((double)spec->bits, s.width);
+        if (s.slots >= slots_for(s.n)) break;
+    }
+    return s;
 }
 
 static void cost(seen_plan *plan)
 {
-    plan->hashes = 2 * SLOTS;
+    plan->hashes = HASHES;
     plan->lines = 2;
-    plan->bytes = slots_bytes(plan) + sizeof(struct cuckoo);
+    plan->bytes = seen_packed_bytes(slots_of(plan), plan->width) +
+                  table_lines(plan->bits) * SEEN_LINE_SIZE +
+                  sizeof(struct cuckoo);
 }
 
 static seen_status cuckoo_plan(const seen_spec *spec, seen_plan *plan,
@@ -143,36 +257,27 @@ static seen_status cuckoo_plan(const seen_spec *spec, seen_plan *plan,
                          "hashes %u: not for a cuckoo filter: leave it out",
                          spec->hashes);
 
-    /* 1. The width, from the rate or from the bits there are. */
-    double n = (double)spec->items, bits = (double)spec->bits;
-    uint32_t width;
-    if (spec->fpp > 0) {
-        width = width_for(spec->fpp - n * 0x1p-64);
-        if (width > MAX_WIDTH)
-            return seen_fail(e, SEEN_INVALID, "fpp",
-                             "fpp %g: expected at least 1.8e-9 in a cuckoo "
-                             "filter, whose fingerprints have 32 bits",
-                             spec->fpp);
-    } else {
-        width = (uint32_t)fmin(MAX_WIDTH, bits / (SLOTS * buckets_for(n)));
-        if (width < MIN_WIDTH) return seen_spec_too_few(spec, e);
-    }
-
-    /* 2. The buckets, from the items or from the bits. */
-    double buckets = spec->items ? buckets_for(n) : floor(bits / SLOTS / width);
-    if (spec->bits && !spec->items) n = capacity_of(buckets);
-    if (buckets < 1 || (spec->bits && buckets * SLOTS * width > bits))
+    /* 1. The slots and their width. */
+    struct shape s =
+        spec->fpp > 0 ? shape_for_rate(spec) : shape_for_bits(spec);
+    if (s.width > MAX_WIDTH)
+        return seen_fail(e, SEEN_INVALID, "fpp",
+                         "fpp %g: expected at least 8.8e-10 in a cuckoo "
+                         "filter, whose slots have at most 32 bits",
+                         spec->fpp);
+    if (s.width < MIN_WIDTH || s.n < 1 || s.slots < slots_for(s.n))
         return seen_spec_too_few(spec, e);
-    if (buckets * SLOTS * width > (double)SEEN_MAX_BITS)
+    if (s.slots * s.width > (double)SEEN_MAX_BITS)
         return seen_spec_too_large(spec, e);
 
-    /* 3. What it costs, and the hash. */
-    plan->width = width;
-    plan->bits = (uint64_t)buckets * SLOTS * width;
-    plan->items = (uint64_t)n;
+    /* 2. What it costs, and the hash. */
+    plan->width = s.width;
+    plan->bits = bits_for((uint64_t)s.slots, s.width);
+    if (plan->bits > SEEN_MAX_BITS) return seen_spec_too_large(spec, e);
+    plan->items = (uint64_t)s.n;
     plan->hash_bits =
-        seen_hash_bits_for(n, spec->fpp > 0 ? spec->fpp : 1, spec);
-    if (buckets > UINT32_MAX) plan->hash_bits = 128;
+        seen_hash_bits_for(s.n, spec->fpp > 0 ? spec->fpp : 1, spec);
+    if (s.slots > UINT32_MAX) plan->hash_bits = 128;
     plan->fpp = cuckoo_plan_fpp(plan, plan->items);
     cost(plan);
     return SEEN_OK;
@@ -180,168 +285,330 @@ static seen_status cuckoo_plan(const seen_spec *spec, seen_plan *plan,
 
 static bool cuckoo_plan_read(seen_plan *plan)
 {
-    if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH || plan->bits == 0 ||
-        plan->bits > SEEN_MAX_BITS || plan->bits % (SLOTS * plan->width) ||
-        (plan->hash_bits == 64 && buckets_of(plan) > UINT32_MAX) ||
-        plan->hashes != 2 * SLOTS)
+    if (plan->width < MIN_WIDTH || plan->width > MAX_WIDTH ||
+        plan->hashes != HASHES || plan->bits > SEEN_MAX_BITS ||
+        plan->bits < table_bits(plan->bits))
+        return false;
+    uint64_t slots = slots_of(plan);
+    if (slots < 3 || slots % 2 == 0 ||
+        (plan->hash_bits == 64 && slots > UINT32_MAX) ||
+        slots * plan->width + table_bits(plan->bits) != plan->bits)
         return false;
     cost(plan);
     return true;
 }
 
-/* ---- Buckets ------------------------------------------------------------ */
+static const char *cuckoo_plan_earlier(const seen_plan *plan)
+{
+    return plan->hashes == 8
+               ? "a cuckoo filter of an earlier layout, buckets of four slots: "
+                 "this version reads windows of two; build it again"
+               : NULL;
+}
+
+/* ---- Entries ------------------------------------------------------------ */
 
 struct entry {
-    uint64_t bucket; /* one of the two */
-    uint32_t print;  /* 1 .. 2^width - 1 */
+    uint64_t window; /* one of the two */
+    uint64_t print;  /* odd, 1 .. 2^width - 3 */
 };
 
 SEEN_INLINE struct entry entry_of(const struct cuckoo *c, seen_hash h)
 {
     uint32_t low = (uint32_t)(c->wide ? h.hi : h.lo);
-    uint64_t prints = ((uint64_t)1 << c->width) - 1;
-    return (struct entry){seen_reduce(h.lo, c->buckets),
-                          1 + (uint32_t)(low * prints >> 32)};
+    return (struct entry){seen_reduce(h.lo, c->windows),
+                          1 + 2 * (low * c->prints >> 32)};
 }
 
-SEEN_INLINE uint64_t other_bucket(const struct cuckoo *c, struct entry e)
+SEEN_INLINE uint64_t other_window(const struct cuckoo *c, struct entry e)
 {
     /* Not linear in the fingerprint: with a plain product, the distance of two
      * moves would depend on the difference of two fingerprints only, and
      * chains would run in circles. */
-    uint64_t p = e.print;
-    uint64_t spread = seen_reduce(p * (p * SEEN_GOLDEN + SPREAD), c->buckets);
-    return spread >= e.bucket ? spread - e.bucket
-                              : spread + c->buckets - e.bucket;
+    uint64_t x = e.print * (2 * e.print * SEEN_GOLDEN + SPREAD);
+    x = x >> c->width | x << (64 - c->width);
+    uint64_t spread = 1 + 2 * seen_reduce(x, c->windows / 2);
+    return spread >= e.window ? spread - e.window
+                              : spread + c->windows - e.window;
 }
 
-static uint32_t get(const struct cuckoo *c, uint64_t bucket, uint32_t slot)
+SEEN_INLINE uint64_t get(const struct cuckoo *c, uint64_t slot)
 {
-    return seen_packed_get(c->slots, c->width, bucket * SLOTS + slot);
+    return seen_packed_bits(c->slots, slot * c->width) & c->mask;
 }
 
-static void set(struct cuckoo *c, uint64_t bucket, uint32_t slot,
-                uint32_t print)
+static void set(struct cuckoo *c, uint64_t slot, uint64_t value)
 {
-    seen_packed_set(c->slots, c->width, bucket * SLOTS + slot, print);
+    seen_packed_set(c->slots, c->width, slot, (uint32_t)value);
 }
 
-/* The first slot of a bucket that holds `print` (0: that is empty), or SLOTS. */
-static uint32_t slot_with(const struct cuckoo *c, uint64_t bucket,
-                          uint32_t print)
+/* What lies in a slot: where that is empty, nothing that entry_ok() knows. */
+SEEN_INLINE struct entry entry_in(uint64_t slot, uint64_t value)
 {
-    uint32_t slot = 0;
-    while (slot < SLOTS && get(c, bucket, slot) != print)
-        slot++;
-    return slot;
+    uint64_t offset = ~value & 1;
+    return (struct entry){slot - offset, value - offset};
 }
 
-/*
- * Is it in either bucket? Up to 14 bits a bucket fits one word. Exclusive or
- * with four copies of the fingerprint leaves a slot 0 where they agree, and
- * (x - ones) & ~x has a top bit set exactly if some slot is 0. Both buckets
- * always: guessing which one would be wrong half of the time.
- */
-SEEN_INLINE uint64_t zero_slots(const struct cuckoo *c, uint64_t bucket,
-                                uint64_t copies)
+static bool entry_ok(const struct cuckoo *c, struct entry e)
 {
-    uint64_t at = bucket * SLOTS * c->width;
-    uint64_t x = (seen_packed_bits(c->slots, at) & c->mask) ^ copies;
-    return (x - c->ones) & ~x & c->tops;
+    return e.window < c->windows && e.print < c->mask;
 }
 
-SEEN_INLINE bool has(const struct cuckoo *c, struct entry e)
+/* Puts an entry into a slot of one of its windows. */
+static void put(struct cuckoo *c, uint64_t slot, struct entry e)
 {
-    uint64_t other = other_bucket(c, e);
-    if (!c->swar)
-        return slot_with(c, e.bucket, e.print) < SLOTS ||
-               slot_with(c, other, e.print) < SLOTS;
-    uint64_t copies = e.print * c->ones;
-    return (zero_slots(c, e.bucket, copies) | zero_slots(c, other, copies)) !=
-           0;
+    uint64_t offset = slot - e.window;
+    if (offset > 1) offset = slot - other_window(c, e);
+    set(c, slot, e.print + offset);
 }
 
-static uint32_t copies(const struct cuckoo *c, struct entry e)
+/* The slots of both windows: three or four. */
+static uint32_t reach(const struct cuckoo *c, struct entry e, uint64_t slot[4])
 {
-    uint64_t other = other_bucket(c, e);
+    uint64_t a = e.window, b = other_window(c, e);
     uint32_t n = 0;
-    for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        n += get(c, e.bucket, slot) == e.print;
-        n += other != e.bucket && get(c, other, slot) == e.print;
-    }
+    slot[n++] = a;
+    slot[n++] = a + 1;
+    if (b != a + 1) slot[n++] = b;
+    if (b + 1 != a) slot[n++] = b + 1;
     return n;
+}
+
+/* Which of them hold the entry, or one that cannot be told from it, which come
+ * first then; how many. */
+static uint32_t find(const struct cuckoo *c, struct entry e, uint64_t slot[4])
+{
+    uint64_t other = other_window(c, e);
+    uint32_t all = reach(c, e, slot), found = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        struct entry there = entry_in(slot[i], get(c, slot[i]));
+        if (there.print != e.print ||
+            (there.window != e.window && there.window != other))
+            continue;
+        uint64_t one = slot[found];
+        slot[found++] = slot[i];
+        slot[i] = one;
+    }
+    return found;
+}
+
+/* ---- The table of copies ------------------------------------------------ */
+
+#define COPIES_MAX (UINT32_MAX - HASHES) /* seen_count() has 32 bits */
+
+/* Entry i of the table, 1 .. used: under the lower of its windows. */
+static struct entry table_entry(const struct cuckoo *c, uint64_t i)
+{
+    return (struct entry){c->table[2 * i], c->table[2 * i + 1] >> 32};
+}
+
+static uint32_t table_copies(const struct cuckoo *c, uint64_t i)
+{
+    return (uint32_t)c->table[2 * i + 1];
+}
+
+static uint64_t table_most(const struct cuckoo *c)
+{
+    return table_lines(c->common.plan.bits) * LINE_WORDS / 2 - 1;
+}
+
+static uint64_t table_used(const struct cuckoo *c)
+{
+    return seen_min64(c->table[1], table_most(c)); /* a view says anything */
+}
+
+static struct entry lower(const struct cuckoo *c, struct entry e)
+{
+    return (struct entry){seen_min64(e.window, other_window(c, e)), e.print};
+}
+
+static bool is_below(struct entry a, struct entry b)
+{
+    return a.window < b.window || (a.window == b.window && a.print < b.print);
+}
+
+/* Is it there? *at is where it is, or else where it belongs. */
+static bool table_find(const struct cuckoo *c, struct entry e, uint64_t *at)
+{
+    const uint64_t end = table_used(c) + 1;
+    uint64_t low = 1, high = end;
+    e = lower(c, e);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (is_below(table_entry(c, middle), e))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *at = low;
+    return low < end && !is_below(e, table_entry(c, low));
+}
+
+/* As many as seen_count() can tell, also of a view that says more. */
+static uint32_t table_count(const struct cuckoo *c, struct entry e)
+{
+    uint64_t at;
+    if (!table_find(c, e, &at)) return 0;
+    return (uint32_t)seen_min64(table_copies(c, at), COPIES_MAX);
+}
+
+static seen_status table_add(struct cuckoo *c, struct entry e, uint32_t copies)
+{
+    uint64_t at, used = c->table[1];
+    bool there = table_find(c, e, &at);
+    if (!there && used == table_most(c)) return SEEN_FULL;
+    if (there && table_copies(c, at) > COPIES_MAX - copies) return SEEN_FULL;
+    uint64_t *words = c->table + 2 * at;
+    if (!there) {
+        memmove(words + 2, words, (size_t)(used + 1 - at) * 2 * sizeof *words);
+        words[0] = lower(c, e).window;
+        words[1] = e.print << 32;
+        c->table[1]++;
+    }
+    words[1] += copies;
+    c->table[0] += copies;
+    c->common.items += copies;
+    return SEEN_OK;
+}
+
+/* One copy less; false: there is none. */
+static bool table_remove(struct cuckoo *c, struct entry e)
+{
+    uint64_t at, used = c->table[1];
+    if (!table_find(c, e, &at)) return false;
+    uint64_t *words = c->table + 2 * at;
+    c->table[0]--;
+    c->common.items--;
+    words[1]--;
+    if (table_copies(c, at) > 0) return true;
+    memmove(words, words + 2, (size_t)(used - at) * 2 * sizeof *words);
+    memset(c->table + 2 * used, 0, 2 * sizeof *words);
+    c->table[1]--;
+    return true;
+}
+
+/* Slots in use. (A payload that is not what its header says may count further.) */
+static uint64_t used_slots(const struct cuckoo *c)
+{
+    uint64_t items = c->common.items, copies = c->table[0];
+    return seen_min64(items > copies ? items - copies : 0, c->windows + 1);
 }
 
 /* ---- Adding ------------------------------------------------------------- */
 
-/* A bucket on the way to an empty slot: reached by moving the entry in `slot`
- * of the bucket `from`, an index into the search; -1 for the two to start at. */
-struct step {
-    uint64_t bucket;
-    int16_t from;
-    uint8_t slot;
+/*
+ * The search goes from slot to slot: the entry in one could move to the other slot
+ * of its window or to the two of its other window. It goes on from each of the
+ * first SEARCH slots, and at the end looks at those that they lead to, some 10,000
+ * in all. At a load of 94 %, 150 are enough on the average, and twice, three times,
+ * ten times 250 more are needed once in e, e^2, e^10 times: 10,000 would not be
+ * enough once in 10^17.
+ *
+ * A slot must not be met twice, or half of the search would be repetition and a
+ * chain could bite its tail. One bit for each slot modulo MET says whether it was;
+ * in a large filter a few are left out because another slot has the same bit.
+ *
+ * A slot is looked at LAG slots after it was met, when it has come from memory.
+ */
+#define SEARCH  4096
+#define MET     32768
+#define LAG     8
+#define NOWHERE UINT16_MAX
+
+struct search {
+    uint32_t n, looked; /* slots met; and looked at, none of them empty */
+    uint64_t slot[SEARCH + 1]; /* the last is one that was only looked at */
+    uint16_t from[SEARCH + 1]; /* whose entry could move there */
+    uint64_t met[MET / 64];
 };
 
-/* Would the chain that ends in this step move the same slot twice? */
-static bool moves_twice(const struct step *steps, int at)
+/* Here is a slot. True: it is empty, and there is no room to go on from others. */
+static bool meet(struct search *s, const struct cuckoo *c, uint64_t slot,
+                 uint32_t from)
 {
-    for (; steps[at].from >= 0; at = steps[at].from)
-        for (int i = steps[at].from; steps[i].from >= 0; i = steps[i].from)
-            if (steps[at].slot == steps[i].slot &&
-                steps[steps[at].from].bucket == steps[steps[i].from].bucket)
-                return true;
+    uint64_t *word = &s->met[slot % MET / 64], bit = (uint64_t)1 << slot % 64;
+    s->slot[s->n] = slot;
+    s->from[s->n] = (uint16_t)from;
+    if (s->n == SEARCH) return get(c, slot) == 0;
+    if (*word & bit) return false;
+    *word |= bit;
+    seen_prefetch_read(c->slots + slot * c->width / 8);
+    s->n++;
     return false;
 }
 
-static bool has_empty(const struct cuckoo *c, uint64_t bucket)
+/* Is one of the slots before `to` empty? It is s->looked. */
+static bool look(struct search *s, const struct cuckoo *c, uint32_t to)
 {
-    return c->swar ? zero_slots(c, bucket, 0) != 0
-                   : slot_with(c, bucket, 0) < SLOTS;
+    while (s->looked < to && get(c, s->slot[s->looked]))
+        s->looked++;
+    return s->looked < to;
 }
 
-/* With so few empty slots a search ends in vain more and more often, having
- * looked at all the buckets it may: then only the two of the key count. Otherwise
- * each key that a full filter refuses costs as much as a hundred that it takes. */
-static bool is_crowded(const struct cuckoo *c)
+/* Breadth first: the number of an empty slot, or NOWHERE. */
+static uint32_t find_room(const struct cuckoo *c, struct entry e,
+                          struct search *s)
 {
-    uint64_t slots = c->buckets * SLOTS;
-    return c->common.items > slots - slots / 64;
-}
-
-/* Breadth first: the index of a step whose bucket has an empty slot, or -1. */
-static int find_room(const struct cuckoo *c, struct entry e, struct step *steps)
-{
-    const int most = is_crowded(c) ? 2 : SEARCH;
-    int n = 0;
-    steps[n++] = (struct step){e.bucket, -1, 0};
-    steps[n++] = (struct step){other_bucket(c, e), -1, 0};
-    for (int i = 0; i < n; i++) {
-        if (has_empty(c, steps[i].bucket) && !moves_twice(steps, i)) return i;
-        for (uint32_t slot = 0; slot < SLOTS && n < most; slot++) {
-            struct entry there = {steps[i].bucket,
-                                  get(c, steps[i].bucket, slot)};
-            if (!there.print) continue;
-            steps[n++] = (struct step){other_bucket(c, there), (int16_t)i,
-                                       (uint8_t)slot};
-        }
+    uint64_t slot[4];
+    uint32_t roots = reach(c, e, slot);
+    s->n = s->looked = 0;
+    memset(s->met, 0, sizeof s->met);
+    for (uint32_t i = 0; i < roots; i++)
+        meet(s, c, slot[i], NOWHERE);
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t lag = s->n == SEARCH ? 0 : LAG;
+        uint32_t to = s->n > i + lag ? s->n - lag : i + 1;
+        if (look(s, c, to)) return s->looked;
+        struct entry there = entry_in(s->slot[i], get(c, s->slot[i]));
+        uint64_t other = other_window(c, there);
+        uint64_t beside = 2 * there.window + 1 - s->slot[i];
+        if (meet(s, c, beside, i) || meet(s, c, other, i) ||
+            meet(s, c, other + 1, i))
+            return SEARCH;
     }
-    return -1;
+    return NOWHERE;
 }
 
-static seen_status insert(struct cuckoo *c, struct entry e)
+static seen_status make_room(struct cuckoo *c, struct entry e)
 {
-    struct step steps[SEARCH];
-    int at = find_room(c, e, steps);
-    if (at < 0) return SEEN_FULL;
-    uint32_t room = slot_with(c, steps[at].bucket, 0);
-    for (; steps[at].from >= 0; at = steps[at].from) {
-        uint64_t from = steps[steps[at].from].bucket;
-        set(c, steps[at].bucket, room, get(c, from, steps[at].slot));
-        room = steps[at].slot;
+    struct search s;
+    uint32_t at = find_room(c, e, &s);
+    if (at == NOWHERE) return SEEN_FULL;
+    uint64_t hole = s.slot[at];
+    for (; s.from[at] != NOWHERE; hole = s.slot[at]) {
+        at = s.from[at];
+        put(c, hole, entry_in(s.slot[at], get(c, s.slot[at])));
     }
-    set(c, steps[at].bucket, room, e.print);
+    put(c, hole, e);
     c->common.items++;
     return SEEN_OK;
+}
+
+/* Beyond 95 % a search ends in vain more and more often, having looked at all it
+ * may. Each key that a full filter refuses would cost as much as a thousand that it
+ * takes. */
+static bool is_crowded(const struct cuckoo *c)
+{
+    uint64_t slots = c->windows + 1;
+    return used_slots(c) > slots - slots / 20;
+}
+
+/* Another copy of an entry that finds no room goes into the table. */
+static seen_status insert(struct cuckoo *c, struct entry e)
+{
+    const uint64_t window[2] = {e.window, other_window(c, e)};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t slot = window[i / 2] + i % 2;
+        if (get(c, slot)) continue;
+        set(c, slot, e.print + i % 2);
+        c->common.items++;
+        return SEEN_OK;
+    }
+    uint64_t slot[4];
+    uint32_t found = find(c, e, slot);
+    seen_status status = SEEN_FULL;
+    if (found < HASHES && !is_crowded(c)) status = make_room(c, e);
+    return status == SEEN_FULL && found > 0 ? table_add(c, e, 1) : status;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -349,47 +616,119 @@ static seen_status insert(struct cuckoo *c, struct entry e)
 static void cuckoo_shape(seen_filter *f)
 {
     struct cuckoo *c = self(f);
-    c->buckets = buckets_of(&f->plan);
-    c->width = f->plan.width;
+    const uint32_t w = f->plan.width;
+    c->windows = slots_of(&f->plan) - 1;
+    c->width = w;
+    c->mask = ((uint64_t)1 << w) - 1;
+    c->prints = c->mask >> 1;
     c->wide = f->hash->bits == 128;
-    c->swar = SLOTS * c->width <= 56;
-    if (c->swar) {
-        c->mask = ((uint64_t)1 << SLOTS * c->width) - 1;
-        c->ones = c->mask / (((uint64_t)1 << c->width) - 1);
-        c->tops = c->ones << (c->width - 1);
-    }
+    c->pairs = w <= PAIR_WIDTH;
+    c->ones = 1 | (uint64_t)1 << w;
+    c->tops = c->ones << (w - 1);
+}
+
+static uint64_t slots_bytes(const struct cuckoo *c)
+{
+    return seen_packed_bytes(c->windows + 1, c->width);
+}
+
+static uint64_t table_bytes(const struct cuckoo *c)
+{
+    return table_lines(c->common.plan.bits) * SEEN_LINE_SIZE;
 }
 
 static bool cuckoo_part(const seen_filter *f, uint32_t index,
                         struct seen_part *part)
 {
-    *part = (struct seen_part){peek(f)->slots, slots_bytes(&f->plan), false};
-    return index == 0;
+    const struct cuckoo *c = peek(f);
+    *part = index == 0 ? (struct seen_part){c->slots, slots_bytes(c), false}
+                       : (struct seen_part){c->table, table_bytes(c), true};
+    return index < 2;
 }
 
 static void cuckoo_place(seen_filter *f, uint32_t index, void *at)
 {
-    (void)index;
-    self(f)->slots = at;
+    if (index == 0)
+        self(f)->slots = at;
+    else
+        self(f)->table = at;
 }
 
-/* As many entries as it says. */
+/* In order, each under its lower window and in a slot as well; zeros behind them;
+ * as many copies as word 0 says. */
+static bool table_ok(const struct cuckoo *c)
+{
+    uint64_t most = table_most(c), used = c->table[1], copies = 0, slot[4];
+    if (used > most) return false;
+    for (uint64_t i = 1; i <= used; i++) {
+        struct entry e = table_entry(c, i);
+        if (!entry_ok(c, e) || e.print % 2 == 0 || table_copies(c, i) == 0 ||
+            table_copies(c, i) > COPIES_MAX || lower(c, e).window != e.window ||
+            (i > 1 && !is_below(table_entry(c, i - 1), e)) ||
+            find(c, e, slot) == 0)
+            return false;
+        copies += table_copies(c, i);
+    }
+    for (uint64_t word = 2 * used + 2; word < 2 * most + 2; word++)
+        if (c->table[word]) return false;
+    return copies == c->table[0];
+}
+
+/* Entries where they may lie, and as many as it says. */
 static bool cuckoo_parts_ok(const seen_filter *f)
 {
     const struct cuckoo *c = peek(f);
-    if (!seen_packed_tail_ok(c->slots, f->plan.bits)) return false;
-    uint64_t entries = 0;
-    for (uint64_t i = 0; i < c->buckets; i++)
-        for (uint32_t slot = 0; slot < SLOTS; slot++)
-            entries += get(c, i, slot) != 0;
-    return entries == f->items;
+    uint64_t slots = c->windows + 1, used = 0;
+    if (!seen_packed_tail_ok(c->slots, slots * c->width)) return false;
+    for (uint64_t slot = 0; slot < slots; slot++) {
+        uint64_t value = get(c, slot);
+        if (value && !entry_ok(c, entry_in(slot, value))) return false;
+        used += value != 0;
+    }
+    return table_ok(c) && used + c->table[0] == f->items;
 }
 
 /* ---- Keys --------------------------------------------------------------- */
 
+/* Where a question looks, and what for. */
+struct place {
+    uint64_t a, b; /* first bits of the windows */
+    uint64_t want; /* what their slots would hold */
+};
+
+SEEN_INLINE struct place place_of(const struct cuckoo *c, seen_hash h)
+{
+    struct entry e = entry_of(c, h);
+    return (struct place){e.window * c->width, other_window(c, e) * c->width,
+                          e.print | (e.print + 1) << c->width};
+}
+
+/*
+ * Not 0 if the window has what is wanted. Exclusive or leaves a slot 0 where they
+ * agree, and (x - ones) & ~x has a top bit set exactly if some slot is 0; what
+ * lies behind the window does not matter. Both slots are in one word up to 28 bits.
+ */
+SEEN_INLINE uint64_t window_has(const struct cuckoo *c, uint64_t at,
+                                uint64_t want)
+{
+    uint64_t x = seen_packed_bits(c->slots, at);
+    if (!c->pairs) {
+        uint64_t y = seen_packed_bits(c->slots, at + c->width);
+        x = (x & c->mask) | (y & c->mask) << c->width;
+    }
+    x ^= want;
+    return (x - c->ones) & ~x & c->tops;
+}
+
+/* Both windows always: guessing which one would be wrong half of the time. */
+SEEN_INLINE bool has(const struct cuckoo *c, struct place p)
+{
+    return (window_has(c, p.a, p.want) | window_has(c, p.b, p.want)) != 0;
+}
+
 static bool cuckoo_maybe(const seen_filter *f, seen_hash h)
 {
-    return has(peek(f), entry_of(peek(f), h));
+    return has(peek(f), place_of(peek(f), h));
 }
 
 static seen_status cuckoo_add(seen_filter *f, seen_hash h)
@@ -399,9 +738,8 @@ static seen_status cuckoo_add(seen_filter *f, seen_hash h)
 
 static seen_status cuckoo_visit(seen_filter *f, seen_hash h, bool *before)
 {
-    struct entry e = entry_of(self(f), h);
-    bool was = has(self(f), e);
-    seen_status status = was ? SEEN_OK : insert(self(f), e);
+    bool was = cuckoo_maybe(f, h);
+    seen_status status = was ? SEEN_OK : cuckoo_add(f, h);
     if (status == SEEN_OK) *before = was;
     return status;
 }
@@ -410,32 +748,30 @@ static seen_status cuckoo_remove(seen_filter *f, seen_hash h)
 {
     struct cuckoo *c = self(f);
     struct entry e = entry_of(c, h);
-    uint32_t slot = slot_with(c, e.bucket, e.print);
-    if (slot == SLOTS) {
-        e.bucket = other_bucket(c, e);
-        slot = slot_with(c, e.bucket, e.print);
-    }
-    if (slot == SLOTS) return SEEN_ABSENT;
-    set(c, e.bucket, slot, 0);
+    uint64_t slot[4];
+    if (find(c, e, slot) == 0) return SEEN_ABSENT;
+    if (table_remove(c, e)) return SEEN_OK; /* the slots answer for the rest */
+    set(c, slot[0], 0);
     f->items--;
     return SEEN_OK;
 }
 
+static uint32_t count(const struct cuckoo *c, struct entry e)
+{
+    uint64_t slot[4];
+    uint32_t found = find(c, e, slot);
+    return found ? found + table_count(c, e) : 0;
+}
+
 static uint32_t cuckoo_count(const seen_filter *f, seen_hash h)
 {
-    return copies(peek(f), entry_of(peek(f), h));
+    return count(peek(f), entry_of(peek(f), h));
 }
 
-static void prefetch_bucket(const struct cuckoo *c, uint64_t bucket)
+SEEN_INLINE void prefetch(const struct cuckoo *c, struct place p)
 {
-    seen_prefetch_read(c->slots + bucket * SLOTS * c->width / 8);
-}
-
-static void prefetch(const struct cuckoo *c, seen_hash h)
-{
-    struct entry e = entry_of(c, h);
-    prefetch_bucket(c, e.bucket);
-    prefetch_bucket(c, other_bucket(c, e));
+    seen_prefetch_read(c->slots + p.a / 8);
+    seen_prefetch_read(c->slots + p.b / 8);
 }
 
 static bool ring(const seen_filter *f)
@@ -447,17 +783,48 @@ static void cuckoo_prefetch(const seen_filter *f, const seen_hash *h, size_t n)
 {
     if (!ring(f)) return;
     for (size_t i = 0; i < n && i < RING; i++)
-        prefetch(peek(f), h[i]);
+        prefetch(peek(f), place_of(peek(f), h[i]));
+}
+
+SEEN_INLINE void make_places(const struct cuckoo *c, const seen_hash *h,
+                             size_t n, struct place *places)
+{
+    for (size_t i = 0; i < n; i++) {
+        places[i] = place_of(c, h[i]);
+        prefetch(c, places[i]);
+    }
+}
+
+SEEN_INLINE void ask_places(const struct cuckoo *c, const struct place *places,
+                            size_t n, bool *answers)
+{
+    for (size_t i = 0; i < n; i++)
+        answers[i] = has(c, places[i]);
+}
+
+/* Places are made once, when their slots are fetched, and wait in a ring. */
+SEEN_INLINE void maybe_ring(const struct cuckoo *c, const seen_hash *h,
+                            size_t n, size_t ahead, bool *answers)
+{
+    struct place places[RING];
+    make_places(c, h, seen_min_size(n, RING), places);
+    size_t i = 0;
+    for (; i + RING + STEP <= n; i += STEP) {
+        ask_places(c, places + i % RING, STEP, answers + i);
+        make_places(c, h + i + RING, STEP, places + i % RING);
+    }
+    for (; i < n; i++) {
+        ask_places(c, places + i % RING, 1, answers + i);
+        if (i + RING < n + ahead)
+            make_places(c, h + i + RING, 1, places + i % RING);
+    }
 }
 
 static void cuckoo_maybe_many(const seen_filter *f, const seen_hash *h,
                               size_t n, size_t ahead, bool *answers)
 {
-    size_t known = ring(f) ? n + ahead : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (i + RING < known) prefetch(peek(f), h[i + RING]);
-        answers[i] = cuckoo_maybe(f, h[i]);
-    }
+    const struct cuckoo c = *peek(f); /* which no answer is part of */
+    maybe_ring(&c, h, n, ahead, answers);
 }
 
 static seen_status cuckoo_visit_many(seen_filter *f, const seen_hash *h,
@@ -467,7 +834,7 @@ static seen_status cuckoo_visit_many(seen_filter *f, const seen_hash *h,
     size_t known = ring(f) ? n + ahead : 0, i = 0;
     seen_status status = SEEN_OK;
     for (; i < n; i++) {
-        if (i + RING < known) prefetch(peek(f), h[i + RING]);
+        if (i + RING < known) prefetch(peek(f), place_of(peek(f), h[i + RING]));
         bool was;
         status = before ? cuckoo_visit(f, h[i], &was) : cuckoo_add(f, h[i]);
         if (status != SEEN_OK) break;
@@ -484,55 +851,67 @@ static bool same_shape(const seen_filter *a, const seen_filter *b)
     return a->plan.bits == b->plan.bits && a->plan.width == b->plan.width;
 }
 
+static seen_status insert_all(struct cuckoo *into, const struct cuckoo *from)
+{
+    seen_status status = SEEN_OK;
+    for (uint64_t slot = 0; slot <= from->windows; slot++) {
+        uint64_t value = get(from, slot);
+        if (value) status = insert(into, entry_in(slot, value));
+        if (status != SEEN_OK) return status;
+    }
+    for (uint64_t i = 1; i <= table_used(from) && status == SEEN_OK; i++)
+        status = table_add(into, table_entry(from, i), table_copies(from, i));
+    return status;
+}
+
 /* All entries of both, as a multiset; what does not fit changes nothing. */
 static seen_status cuckoo_merge(seen_filter *into, const seen_filter *from,
                                 seen_merge_op op)
 {
     if (op != SEEN_UNION) return SEEN_UNSUPPORTED;
     if (!same_shape(into, from)) return SEEN_MISMATCH;
-    struct cuckoo *a = self(into);
-    const struct cuckoo *b = peek(from);
-    uint64_t bytes = slots_bytes(&into->plan), items = into->items;
-    uint8_t *backup = seen_alloc_zeroed(&into->allocator, bytes);
-    if (!backup) return SEEN_NOMEM;
-    memcpy(backup, a->slots, bytes);
-
-    /* A filter merged with itself must not read what it has just added. */
-    struct cuckoo source = *b;
-    if (into == from) source.slots = backup;
-    seen_status status = SEEN_OK;
-    for (uint64_t i = 0; i < source.buckets && status == SEEN_OK; i++)
-        for (uint32_t slot = 0; slot < SLOTS && status == SEEN_OK; slot++) {
-            struct entry e = {i, get(&source, i, slot)};
-            if (e.print) status = insert(a, e);
+    /* Nobody has looked at the bytes of a view. */
+    if (from->frozen && !cuckoo_parts_ok(from)) return SEEN_CORRUPT;
+    struct cuckoo *a = self(into), before = *a;
+    const seen_allocator *memory = &into->allocator;
+    before.slots = seen_alloc_zeroed(memory, slots_bytes(a));
+    before.table = seen_alloc_zeroed(memory, table_bytes(a));
+    seen_status status = SEEN_NOMEM;
+    if (before.slots && before.table) {
+        memcpy(before.slots, a->slots, slots_bytes(a));
+        memcpy(before.table, a->table, table_bytes(a));
+        /* A filter merged with itself must not read what it has just added. */
+        status = insert_all(a, into == from ? &before : peek(from));
+        if (status != SEEN_OK) {
+            memcpy(a->slots, before.slots, slots_bytes(a));
+            memcpy(a->table, before.table, table_bytes(a));
+            into->items = before.common.items;
         }
-    if (status != SEEN_OK) {
-        memcpy(a->slots, backup, bytes);
-        into->items = items;
     }
-    seen_release(&into->allocator, backup, bytes);
+    seen_release(memory, before.table, table_bytes(a));
+    seen_release(memory, before.slots, slots_bytes(a));
     return status;
 }
 
-/* The same entries the same number of times, in whichever of their buckets. */
+/* The same entries the same number of times, in whichever of their slots. */
 static bool cuckoo_equal(const seen_filter *a, const seen_filter *b)
 {
     if (!same_shape(a, b) || a->items != b->items) return false;
     const struct cuckoo *c = peek(a);
-    for (uint64_t i = 0; i < c->buckets; i++)
-        for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            struct entry e = {i, get(c, i, slot)};
-            if (e.print && copies(c, e) != copies(peek(b), e)) return false;
-        }
+    for (uint64_t slot = 0; slot <= c->windows; slot++) {
+        uint64_t value = get(c, slot);
+        if (!value) continue;
+        struct entry e = entry_in(slot, value);
+        if (!entry_ok(c, e) || count(c, e) != count(peek(b), e)) return false;
+    }
     return true;
 }
 
 static void cuckoo_measure(const seen_filter *f, seen_info *info)
 {
-    info->bits_set = f->items * f->plan.width;
-    /* A payload that was not what its header says may count further. */
-    uint64_t slots = buckets_of(&f->plan) * SLOTS;
-    info->fpp_now = cuckoo_plan_fpp(&f->plan, seen_min64(f->items, slots));
+    uint64_t used = used_slots(peek(f));
+    info->bits_set = used * f->plan.width;
+    info->fpp_now = cuckoo_plan_fpp(&f->plan, used);
 }
 
 const struct seen_filter_ops seen_cuckoo_ops = {
@@ -543,6 +922,7 @@ const struct seen_filter_ops seen_cuckoo_ops = {
     .plan = cuckoo_plan,
     .plan_fpp = cuckoo_plan_fpp,
     .plan_read = cuckoo_plan_read,
+    .plan_earlier = cuckoo_plan_earlier,
     .shape = cuckoo_shape,
     .part = cuckoo_part,
     .place = cuckoo_place,

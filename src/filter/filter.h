@@ -115,6 +115,9 @@ struct seen_filter_ops {
     /* A plan from outside: kind, hashes, width, items, bits, fpp and
      * hash_bits. Could it be one of ours? Then fill in the rest. */
     bool (*plan_read)(seen_plan *plan);
+    /* NULL, or what an earlier version made, by a plan that plan_read() refuses:
+     * a sentence that says so; NULL: no, it is just wrong. */
+    const char *(*plan_earlier)(const seen_plan *plan);
 
     /* Set up everything for f->plan but the parts. */
     void (*shape)(seen_filter *f);

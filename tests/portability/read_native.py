@@ -4,8 +4,8 @@
     read_native.py DIRECTORY
 
 For each NAME.seen there, NAME.keys holds what the library says about some keys,
-one a line: the answer, the key, lo and hi, in hex. This reader must say the
-same. Keyed filters are asked by their keys, all others by hash: XXH3 is long.
+one a line: how often it is there, the key, lo and hi, in hex. This reader must say
+the same. Keyed filters are asked by their keys, all others by hash: XXH3 is long.
 Then the file is damaged in many ways, all of which must be refused.
 """
 import glob
@@ -254,6 +254,9 @@ class Filter:
     def bit(self, b):
         return self.payload[b // 8] >> b % 8 & 1
 
+    def count(self, lo, hi):
+        return int(self.maybe(lo, hi))
+
     def count_bits(self):
         return sum(bin(byte).count("1") for byte in self.payload)
 
@@ -411,22 +414,60 @@ class Packed(Filter):
 
 class Cuckoo(Packed):
     def set_up(self, state):
-        self.set_up_slots()
-        need(self.h.k == 8 and self.slots % 4 == 0, "k or slots")
-        self.buckets = self.slots // 4
-        need(self.wide or self.buckets < 1 << 32, "buckets")
+        w, m = self.h.width, self.h.m
+        lines = min(4 + (m >> 17), 8192)
+        need(self.h.k == 4 and 6 <= w <= 32 and (m - 512 * lines) % w == 0, "k, width or m")
+        self.slots = (m - 512 * lines) // w
+        need(self.slots >= 3 and self.slots % 2 == 1, "slots")
+        need(self.wide or self.slots < 1 << 32, "slots of a short hash")
+        self.windows = self.slots - 1
+        self.table = up64((self.slots * w + 7) // 8 + 8)
+        self.used = self.table + 64 * lines
+
+    def entry(self, slot):
+        """The window and the fingerprint in a slot; None: it is empty."""
+        value = self.slot(slot)
+        return (slot, value) if value % 2 else (slot - 1, value - 1) if value else None
 
     def check_payload(self):
-        self.no_bits_past_the_end()
-        need(sum(self.slot(i) != 0 for i in range(self.slots)) == self.h.items, "items")
+        end = self.slots * self.h.width
+        need(not any(self.bit(b) for b in range(end, 8 * self.table)), "bits past the slots")
+        entries = [e for e in map(self.entry, range(self.slots)) if e]
+        need(all(0 <= window < self.windows for window, _ in entries), "windows")
+        need(all(p < (1 << self.h.width) - 1 for _, p in entries), "fingerprints")
+
+        words = struct.unpack_from("<%dQ" % ((self.used - self.table) // 8), self.payload, self.table)
+        copies, n = words[:2]
+        need(n <= len(words) // 2 - 1 and not any(words[2 * n + 2 :]), "entries of the table")
+        pairs = [(words[2 * i], words[2 * i + 1] >> 32) for i in range(1, n + 1)]
+        times = [words[2 * i + 1] & M32 for i in range(1, n + 1)]
+        need(sum(times) == copies and all(1 <= t <= M32 - 4 for t in times), "copies")
+        need(pairs == sorted(set(pairs)), "order of the table")
+        for window, p in pairs:
+            need(window < self.other(window, p) < self.windows, "windows of the table")
+            need(p % 2 == 1 and self.in_slots(window, p) > 0, "not in the slots")
+        self.copies = dict(zip(pairs, times))
+        need(len(entries) + copies == self.h.items, "items")
+
+    def other(self, window, p):
+        w, y = self.h.width, p * (2 * p * GOLDEN + 0xD1B54A32D192ED03) & M64
+        spread = 1 + 2 * reduce((y >> w | y << 64 - w) & M64, self.windows // 2)
+        return (spread - window) % self.windows
+
+    def in_slots(self, window, p):
+        both = (window, self.other(window, p))
+        slots = {slot + i for slot in both for i in (0, 1)}
+        return sum(self.entry(slot) in [(b, p) for b in both] for slot in slots)
+
+    def count(self, lo, hi):
+        x = (hi if self.wide else lo) & M32
+        p = 1 + 2 * (x * ((1 << self.h.width - 1) - 1) >> 32)
+        window = reduce(lo, self.windows)
+        least = min(window, self.other(window, p))
+        return self.in_slots(window, p) + self.copies.get((least, p), 0)
 
     def maybe(self, lo, hi):
-        x = (hi if self.wide else lo) & M32
-        p = 1 + (x * ((1 << self.h.width) - 1) >> 32)
-        spread = reduce(p * (p * GOLDEN + 0xD1B54A32D192ED03) & M64, self.buckets)
-        first = reduce(lo, self.buckets)
-        other = (spread - first) % self.buckets
-        return any(self.slot(4 * b + i) == p for b in (first, other) for i in range(4))
+        return self.count(lo, hi) > 0
 
 
 class Ribbon(Filter):
@@ -618,8 +659,8 @@ def check_answers(f, path):
         lo, hi = hash_of(f, bytes.fromhex(key), int(lo, 16), int(hi, 16))
         asked += 1
         listed = bytes.fromhex(key) in f.listed
-        says = f.h.policy == ALWAYS if listed else f.maybe(lo, hi)
-        wrong += says != (answer == "1")
+        says = int(f.h.policy == ALWAYS) if listed else f.count(lo, hi)
+        wrong += says != int(answer)
     assert asked > 0, path
     assert wrong == 0, "%s: %d of %d answers differ" % (path, wrong, asked)
     return asked

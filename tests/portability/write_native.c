@@ -54,10 +54,12 @@ static const struct file files[] = {
               .flags = SEEN_KEYED}},
     {.name = "cuckoo",
      .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01}},
-    {.name = "cuckoo_5",
-     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.2}},
+    {.name = "cuckoo_6",
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .bits = 5700}},
+    {.name = "cuckoo_roomy",
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .bits = 300000}},
     {.name = "cuckoo_rare",
-     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 1e-8}},
+     .spec = {.kind = SEEN_CUCKOO, .items = 520, .fpp = 1e-9}},
     {.name = "cuckoo_keyed",
      .spec =
          {.kind = SEEN_CUCKOO, .items = 520, .fpp = 0.01, .flags = SEEN_KEYED},
@@ -187,7 +189,9 @@ static void write_key(FILE *out, const seen_filter *f, seen_key key)
 {
     const uint8_t *data = key.data;
     seen_hash h = seen_hash_key(f, key.data, key.len);
-    fprintf(out, "%d ", seen_maybe(f, key.data, key.len));
+    bool maybe = seen_maybe(f, key.data, key.len);
+    uint32_t count = maybe ? seen_count(f, key.data, key.len) : 0;
+    fprintf(out, "%" PRIu32 " ", maybe && count == 0 ? 1 : count); /* listed */
     for (size_t i = 0; i < key.len; i++)
         fprintf(out, "%02x", data[i]);
     fprintf(out, " %" PRIx64 " %" PRIx64 "\n", h.lo, h.hi);
@@ -296,6 +300,19 @@ static void write_large_ribbon(void)
     seen_free(f);
 }
 
+/* The first keys many times, others a few times, and some of them less again. */
+static void write_copies(const char *name, seen_spec spec, uint32_t flags)
+{
+    seen_filter *f = fill(spec, MEMBERS);
+    for (size_t i = 0; i < 60; i++)
+        for (size_t times = i < 6 ? 300 * i : i % 3; times > 0; times--)
+            must(seen_add(f, keys[i].data, keys[i].len) == SEEN_OK, "full");
+    for (size_t i = 0; i < 60; i += 3)
+        must(seen_remove(f, keys[i].data, keys[i].len) == SEEN_OK, "absent");
+    write_filter(name, f, flags);
+    seen_free(f);
+}
+
 /* A filter file has two headers. */
 static void write_stored(void)
 {
@@ -333,6 +350,15 @@ int main(int argc, char **argv)
         fill((seen_spec){.kind = SEEN_SORTED, .fpp = 0.004}, ASKED - 100);
     write_filter("sorted_many", many, 0);
     seen_free(many);
+    write_copies("cuckoo_copies",
+                 (seen_spec){.kind = SEEN_CUCKOO, .items = 800, .fpp = 0.001},
+                 0);
+    write_copies("cuckoo_copies_keyed",
+                 (seen_spec){.kind = SEEN_CUCKOO,
+                             .items = 800,
+                             .fpp = 0.01,
+                             .flags = SEEN_KEYED},
+                 SEEN_SECRET_APART);
     write_reseeded_ribbon();
     write_large_ribbon();
     write_stored();

@@ -14,6 +14,7 @@
 #include "api/bytes.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "bits/packed.h"
 #include "filter/filter.h"
 #include "helpers/failing_alloc.h"
 #include "helpers/keys.h"
@@ -913,6 +914,235 @@ static void sets_with_misplaced_fingerprints_are_refused(void **state)
     seen_free(f);
 }
 
+/* ---- Cuckoo filters ------------------------------------------------------ */
+
+/* Where things are in a saved one of at most 2^17 bits. */
+struct cuckoo_parts {
+    uint8_t *slots, *table;
+    uint64_t count; /* slots */
+    uint32_t width;
+};
+
+static struct cuckoo_parts cuckoo_parts(struct bytes b)
+{
+    struct seen_native h = header_of(b);
+    struct cuckoo_parts p = {.slots = b.at + h.payload_offset,
+                             .count = (h.plan.bits - 2048) / h.plan.width,
+                             .width = h.plan.width};
+    uint64_t len = seen_packed_bytes(p.count, p.width);
+    p.table = p.slots + (len + 63) / 64 * 64;
+    return p;
+}
+
+static uint64_t table_word(struct cuckoo_parts p, uint64_t i)
+{
+    return seen_get_le64(p.table + 8 * i);
+}
+
+/* One empty slot, neither the first nor the last. */
+static uint64_t empty_slot(struct cuckoo_parts p)
+{
+    uint64_t slot = 1;
+    while (seen_packed_get(p.slots, p.width, slot))
+        slot++;
+    assert_true(slot < p.count - 1);
+    return slot;
+}
+
+static seen_status with_value(struct bytes good, uint64_t slot, uint32_t value,
+                              uint64_t items)
+{
+    struct bytes b = duplicate(good);
+    struct cuckoo_parts p = cuckoo_parts(b);
+    seen_packed_set(p.slots, p.width, slot, value);
+    fix_sums(b);
+    put_items(b, items);
+    seen_status status = check_hostile(b);
+    free(b.at);
+    return status;
+}
+
+/* Words i and j of the table are changed. */
+static seen_status with_words(struct bytes good, uint64_t i, uint64_t first,
+                              uint64_t j, uint64_t second)
+{
+    struct bytes b = duplicate(good);
+    struct cuckoo_parts p = cuckoo_parts(b);
+    seen_put_le64(p.table + 8 * i, first);
+    seen_put_le64(p.table + 8 * j, second);
+    fix_sums(b);
+    seen_status status = check_hostile(b);
+    free(b.at);
+    return status;
+}
+
+static seen_status with_word(struct bytes good, uint64_t i, uint64_t word)
+{
+    return with_words(good, i, word, i, word);
+}
+
+static void cuckoo_entries_lie_where_they_may(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled(
+        (seen_spec){.kind = SEEN_CUCKOO, .items = 60, .fpp = 0.01}, 0, 40);
+    struct bytes good = save(f);
+    struct cuckoo_parts p = cuckoo_parts(good);
+    const uint64_t hole = empty_slot(p), last = p.count - 1;
+    const uint32_t none = ((uint32_t)1 << p.width) - 1;
+    assert_int_equal(check_hostile(good), SEEN_OK);
+    assert_int_equal(with_value(good, hole, 5, 41), SEEN_OK);
+    assert_int_equal(with_value(good, hole, 6, 41), SEEN_OK);
+    assert_int_equal(with_value(good, hole, none - 1, 41), SEEN_OK);
+    assert_int_equal(with_value(good, hole, none, 41), SEEN_CORRUPT);
+    assert_int_equal(with_value(good, hole, 5, 40), SEEN_CORRUPT);
+    assert_int_equal(with_value(good, hole, 0, 41), SEEN_CORRUPT);
+    /* The first slot is no window's second, the last one no window's first. */
+    for (uint32_t value = 1; value < 9; value++) {
+        uint64_t first = 40 + !seen_packed_get(p.slots, p.width, 0);
+        uint64_t end = 40 + !seen_packed_get(p.slots, p.width, last);
+        assert_int_equal(with_value(good, 0, value, first),
+                         value % 2 ? SEEN_OK : SEEN_CORRUPT);
+        assert_int_equal(with_value(good, last, value, end),
+                         value % 2 ? SEEN_CORRUPT : SEEN_OK);
+    }
+    free(good.at);
+    seen_free(f);
+}
+
+static void a_table_of_copies_is_in_order(void **state)
+{
+    (void)state;
+    seen_filter *f = test_filled(
+        (seen_spec){.kind = SEEN_CUCKOO, .items = 60, .fpp = 0.01}, 0, 3);
+    for (uint64_t i = 0; i < 30; i++)
+        assert_int_equal(seen_add_u64(f, test_key(i % 3)), SEEN_OK);
+    struct bytes good = save(f);
+    struct cuckoo_parts p = cuckoo_parts(good);
+    assert_int_equal(check_hostile(good), SEEN_OK);
+    const uint64_t copies = table_word(p, 0), window = table_word(p, 2);
+    const uint64_t pair = table_word(p, 3), other = table_word(p, 4);
+    assert_int_equal(table_word(p, 1), 3); /* entries */
+    assert_true(copies >= 21 && window < other);
+
+    /* What word 0 says, and how many entries there are. */
+    for (uint64_t wrong = 0; wrong < 40; wrong++) {
+        if (wrong != copies)
+            assert_int_equal(with_word(good, 0, wrong), SEEN_CORRUPT);
+        if (wrong != 3)
+            assert_int_equal(with_word(good, 1, wrong), SEEN_CORRUPT);
+    }
+    assert_int_equal(with_word(good, 1, UINT64_MAX), SEEN_CORRUPT);
+    assert_int_equal(with_word(good, 0, UINT64_MAX), SEEN_CORRUPT);
+    /* Windows and fingerprints that there are not, or not in the slots. */
+    const uint64_t windows[] = {0, p.count - 1, p.count, UINT32_MAX,
+                                UINT64_MAX};
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(with_word(good, 2, windows[i]), SEEN_CORRUPT);
+    for (uint64_t print = 0; print < 1 << 10; print++)
+        if (print != pair >> 32)
+            assert_int_equal(with_word(good, 3, print << 32 | (uint32_t)pair),
+                             SEEN_CORRUPT);
+    /* Copies: more here are less there, but none is too few. */
+    const uint64_t next = table_word(p, 5);
+    assert_int_equal(with_words(good, 3, pair + 1, 5, next - 1), SEEN_OK);
+    assert_int_equal(
+        with_words(good, 3, pair - (uint32_t)pair, 5, next + (uint32_t)pair),
+        SEEN_CORRUPT);
+    assert_int_equal(with_word(good, 3, pair | UINT32_MAX), SEEN_CORRUPT);
+    /* Out of order; twice; and what lies behind the last. */
+    struct bytes b = duplicate(good);
+    for (int i = 0; i < 2; i++) {
+        memcpy(cuckoo_parts(b).table + 16, p.table + 32, 16);
+        memcpy(cuckoo_parts(b).table + 32, i ? p.table + 32 : p.table + 16, 16);
+        fix_sums(b);
+        assert_int_equal(check_hostile(b), SEEN_CORRUPT);
+    }
+    free(b.at);
+    for (uint64_t word = 8; word < 32; word++)
+        assert_int_equal(with_word(good, word, 1), SEEN_CORRUPT);
+    free(good.at);
+    seen_free(f);
+}
+
+/* The higher of two windows names the same entry a second time. */
+static void an_entry_of_the_table_has_one_name(void **state)
+{
+    (void)state;
+    const seen_spec spec = {.kind = SEEN_CUCKOO, .items = 60, .fpp = 0.01};
+    seen_filter *f = test_filled(spec, 0, 1);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(seen_add_u64(f, test_key(0)), SEEN_OK);
+    struct bytes good = save(f);
+    struct cuckoo_parts p = cuckoo_parts(good);
+    uint64_t refused = 0;
+    for (uint64_t window = 0; window < p.count - 1; window++)
+        refused += with_word(good, 2, window) == SEEN_CORRUPT;
+    assert_int_equal(refused, p.count - 2);
+    free(good.at);
+    seen_free(f);
+}
+
+/* A view is not checked; a union with it is. */
+static void nothing_comes_of_a_view_that_lies(void **state)
+{
+    (void)state;
+    const seen_spec spec = {.kind = SEEN_CUCKOO, .items = 60, .fpp = 0.01};
+    seen_filter *into = test_filled(spec, 0, 20);
+    struct bytes before = save(into), b = save(into);
+    struct cuckoo_parts p = cuckoo_parts(b);
+    memset(p.slots, 0xff, p.count * p.width / 8);
+    memset(p.table, 0xff, 256);
+    fix_sums(b);
+    seen_filter *v = view(b), *none = NULL;
+    use(v);
+    assert_int_equal(seen_merge(into, v, SEEN_UNION, NULL), SEEN_CORRUPT);
+    assert_saves_as(into, before);
+    assert_int_equal(seen_copy(&none, v, NULL), SEEN_CORRUPT);
+    seen_free(v);
+    free(b.at);
+    free(before.at);
+    seen_free(into);
+}
+
+/* "alice" and "bob", 2 keys at 1 %, as they were saved before there were
+ * windows, in five buckets of four slots. */
+static void earlier_cuckoo_filters_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t lines[][17] = {
+        {0x00, 0x89, 'S', 'E', 'E', 'N', '\r', '\n', 0x1a, 1, 0, 3},
+        {0x10, 2, 0, 0, 0, 0, 0, 0, 0, 0xc8},
+        {0x20, 0xd0, 0x7f, 0x85, 0xd3, 0xa5, 0xa0, 0x49, 0x3f, 8, 0, 0, 0, 10},
+        {0x30, 1, 0, 0, 0, 0, 0, 1, 0, 2},
+        {0x50, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1},
+        {0x60, 0x40},
+        {0x70, 0x55, 0x41, 0xa1, 0x4a},
+        {0xf0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x78, 0xc3, 0xb4, 0xf9}};
+    struct bytes b = room(0x180);
+    memset(b.at, 0, b.len);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        memcpy(b.at + lines[i][0], lines[i] + 1, 16);
+    memcpy(b.at + 0x100, (uint8_t[]){0xca, 0x21, 0x18, 0x65}, 4);
+    memcpy(b.at + 0x140, (uint8_t[]){0x3e, 0, 0, 0, 0, 0x68}, 6);
+    assert_int_equal(seen_verify(b.at, b.len, NULL), SEEN_OK);
+
+    seen_filter *f = NULL;
+    seen_error error;
+    seen_facts facts = {.size = sizeof facts};
+    for (int way = 0; way < 3; way++) {
+        seen_status status =
+            way == 0   ? seen_load(&f, b.at, b.len, NULL, NULL, &error)
+            : way == 1 ? seen_view(&f, b.at, b.len, NULL, &error)
+                       : seen_look(b.at, b.len, &facts, &error);
+        assert_int_equal(status, SEEN_UNSUPPORTED);
+        assert_null(f);
+        assert_non_null(strstr(error.text, "earlier layout"));
+        assert_non_null(strstr(error.text, "build it again"));
+    }
+    free(b.at);
+}
+
 /* A view may have bits past its end; what it is merged into must not. */
 static void bits_past_the_end_stay_out_of_a_union(void **state)
 {
@@ -1414,6 +1644,11 @@ int main(void)
         cmocka_unit_test(lying_payloads_are_refused_or_harmless),
         cmocka_unit_test(a_full_set_ends_every_search),
         cmocka_unit_test(sets_with_misplaced_fingerprints_are_refused),
+        cmocka_unit_test(cuckoo_entries_lie_where_they_may),
+        cmocka_unit_test(a_table_of_copies_is_in_order),
+        cmocka_unit_test(an_entry_of_the_table_has_one_name),
+        cmocka_unit_test(nothing_comes_of_a_view_that_lies),
+        cmocka_unit_test(earlier_cuckoo_filters_are_refused),
         cmocka_unit_test(bits_past_the_end_stay_out_of_a_union),
         cmocka_unit_test(a_list_needs_a_policy),
         cmocka_unit_test(a_key_form_stays_with_its_filter),
