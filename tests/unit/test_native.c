@@ -1129,12 +1129,12 @@ static void earlier_cuckoo_filters_are_refused(void **state)
 
     seen_filter *f = NULL;
     seen_error error;
-    seen_facts facts = {.size = sizeof facts};
+    seen_info info = {.size = sizeof info};
     for (int way = 0; way < 3; way++) {
         seen_status status =
             way == 0   ? seen_load(&f, b.at, b.len, NULL, NULL, &error)
             : way == 1 ? seen_view(&f, b.at, b.len, NULL, &error)
-                       : seen_look(b.at, b.len, &facts, &error);
+                       : seen_look(b.at, b.len, &info, NULL, &error);
         assert_int_equal(status, SEEN_UNSUPPORTED);
         assert_null(f);
         assert_non_null(strstr(error.text, "earlier layout"));
