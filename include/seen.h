@@ -127,11 +127,11 @@ typedef struct seen_error {
 /* ---- Plan: from what you want to what it costs -------------------------- */
 
 typedef enum seen_kind {
-    SEEN_ANY = 0,      /* let the planner choose: SEEN_BLOCKED, or SEEN_WINDOW
+    SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED, or SEEN_WINDOW
                           where `last` or `window_ms` is given */
-    SEEN_BLOOM = 1,    /* classic: k bits anywhere; the smallest that can add */
-    SEEN_BLOCKED = 2,  /* k bits in one cache line or a few; the fastest */
-    SEEN_CUCKOO = 3,   /* fingerprints; keys of any sort can be removed */
+    SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
+    SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
+    SEEN_CUCKOO = 3,  /* fingerprints; keys of any sort can be removed */
     /* 4 was SEEN_FUSE, which SEEN_RIBBON has replaced; no kind gets it again */
     SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
     SEEN_WINDOW = 6,   /* forgets: keeps the last so many adds, or what came in
