@@ -255,47 +255,6 @@ static seen_status checkpoint_beside(seen_file *file,
     return status;
 }
 
-/* Does our path still name our file? Where the file is replaced anyway, it may also
- * name nothing. */
-static seen_status check_name(const seen_file *file, seen_error *error)
-{
-    struct seen_stat ours, there;
-    bool gone = seen_os->stat(file->path, &there) != 0;
-    if (gone && errno != ENOENT)
-        return seen_fail_io(error, "path", "look at the file");
-    if (gone && !file->in_place) return SEEN_OK;
-    if (seen_os->fstat(file->fd, &ours) != 0)
-        return seen_fail_io(error, "path", "look at the file");
-    if (!gone && there.device == ours.device && there.inode == ours.inode)
-        return SEEN_OK;
-    seen_fail(error, SEEN_IO, "path", "was %s while it was open: %s",
-              gone ? "moved or removed" : "replaced by another file",
-              gone ? "the keys are in the file that was opened"
-                   : "the keys are in the file that was opened, not in the "
-                     "new one");
-    if (error) error->os_errno = ESTALE;
-    errno = ESTALE;
-    return SEEN_IO;
-}
-
-/* A file that has lost its name is made whole all the same, and needs no journal,
- * which lies beside the old name. */
-static seen_status checkpoint_named(seen_file *file, struct seen_native *h,
-                                    seen_error *error)
-{
-    seen_error why;
-    seen_error_begin(&why);
-    seen_status named = check_name(file, &why);
-    if (!file->in_place)
-        return named == SEEN_OK ? checkpoint_beside(file, h, error)
-                                : seen_fail_as(error, named, &why);
-    if (named != SEEN_OK) h->flags &= ~(uint32_t)SEEN_NATIVE_JOURNALED;
-    seen_status status = checkpoint_in_place(file, h, error);
-    if (status != SEEN_OK) return status;
-    return named == SEEN_OK ? check_name(file, error)
-                            : seen_fail_as(error, named, &why);
-}
-
 /* No more changes: what is on disk is not known, and this is why. */
 static seen_status give_up(seen_file *file, seen_status status,
                            seen_error *error)
@@ -316,7 +275,9 @@ seen_status seen_file_checkpoint(seen_file *file, uint32_t flags,
     if (file->journal &&
         seen_journal_commit(file->journal, file->applied) != SEEN_OK)
         status = seen_fail_io(error, "path", "sync the journal");
-    if (status == SEEN_OK) status = checkpoint_named(file, &h, error);
+    if (status == SEEN_OK)
+        status = file->in_place ? checkpoint_in_place(file, &h, error)
+                                : checkpoint_beside(file, &h, error);
     return status == SEEN_OK ? status : give_up(file, status, error);
 }
 

@@ -233,21 +233,6 @@ wait_for "$seen" check -q place/real one
 run "$seen" check -c place/real one; expect_out 1
 run "$seen" add --wait 0 place/real keys; expect_failure "another program is changing it"
 exec 3>&-; wait
-# Another file takes the name meanwhile: the keys are not in it, and that is told.
-for kind in blocked cuckoo; do
-  "$seen" build -q --kind $kind -n 1000 -o taken keys; "$seen" build -q -n 1000 -o other later
-  before=$(sha256sum <other); begin said
-  "$seen" add -q taken slow 2>said & pid=$!
-  exec 3>slow
-  echo via >&3
-  wait_for "$seen" check -q taken one
-  mv other taken
-  exec 3>&-; wait $pid; code=$?; out=''; cp said .err; err=$(cat said); last="add to a $kind that is replaced"
-  expect_failure "taken: was replaced by another file while it was open: the keys are in the file that was opened, not in the new one"
-  expect; [ "$(sha256sum <taken)" = "$before" ] || wrong "the new file has changed"
-  run "$seen" add -q taken one; expect_code 0; run "$seen" check -qv taken one later; expect_code 1
-  rm taken
-done
 run "$seen" add; expect_failure "TARGET is missing"
 run "$seen" add - keys; expect_failure "stdin can only be read"
 run "$seen" add "redis://127.0.0.1:1?key=k" keys; expect_failure "Connection refused"

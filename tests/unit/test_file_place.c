@@ -581,48 +581,6 @@ static void space_is_claimed_by_writing(void **state)
     clear();
 }
 
-/* Its keys are in the file that was opened, which is whole under its new name; the
- * one at the old name is not touched, and the caller is told. */
-static void a_file_that_lost_its_name_is_told(void **state)
-{
-    (void)state;
-    const seen_spec *blocked = &specs[0];
-    for (int synced = 0; synced < 2; synced++)
-        for (size_t i = 0; i < SPECS; i++) {
-            seen_error error = {0};
-            seen_file_close(open_at(in("other"), blocked), NULL);
-            seen_file *s = open_at(in("named"), &specs[i]);
-            add(s, 0, 100);
-            assert_int_equal(link(in("named"), in("moved")), 0);
-            struct stat other, after;
-            assert_int_equal(stat(in("other"), &other), 0);
-            assert_int_equal(rename(in("other"), in("named")), 0);
-            if (synced) assert_int_equal(seen_file_sync(s, &error), SEEN_IO);
-            assert_int_equal(seen_file_close(s, &error), SEEN_IO);
-            assert_non_null(strstr(error.text, "replaced by another file"));
-            assert_int_equal(stat(in("named"), &after), 0);
-            assert_int_equal(after.st_ino, other.st_ino);
-            if (specs[i].kind == blocked->kind) assert_holds(in("moved"), 100);
-            s = open_at(in("named"), NULL);
-            seen_info info = {.size = sizeof info};
-            seen_info_of(seen_file_filter(s), &info);
-            assert_int_equal(info.items, 0);
-            add(s, 0, 10);
-            assert_int_equal(seen_file_close(s, NULL), SEEN_OK);
-            assert_int_equal(unlink(in("named")), 0);
-            assert_int_equal(unlink(in("moved")), 0);
-        }
-    /* Nothing has the name: what is changed in place cannot be put there. */
-    seen_error error = {0};
-    seen_file *s = open_at(in("named"), blocked);
-    add(s, 0, 100);
-    assert_int_equal(rename(in("named"), in("moved")), 0);
-    assert_int_equal(seen_file_close(s, &error), SEEN_IO);
-    assert_non_null(strstr(error.text, "moved or removed"));
-    assert_holds(in("moved"), 100);
-    assert_int_equal(unlink(in("moved")), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -632,7 +590,6 @@ int main(void)
         cmocka_unit_test(another_directory_does_not_matter),
         cmocka_unit_test(a_pipe_is_refused_not_waited_for),
         cmocka_unit_test(a_file_of_two_names_is_not_changed),
-        cmocka_unit_test(a_file_that_lost_its_name_is_told),
         cmocka_unit_test(a_journal_is_as_open_as_its_file),
         cmocka_unit_test(a_new_file_with_a_secret_is_its_makers),
         cmocka_unit_test(what_a_dead_program_left_is_not_written_to),
