@@ -875,9 +875,10 @@ static seen_status cuckoo_merge(seen_filter *into, const seen_filter *from,
     struct cuckoo *a = self(into), before = *a;
     const seen_allocator *memory = &into->allocator;
     before.slots = seen_alloc_zeroed(memory, slots_bytes(a));
-    before.table = seen_alloc_zeroed(memory, table_bytes(a));
+    before.table =
+        before.slots ? seen_alloc_zeroed(memory, table_bytes(a)) : NULL;
     seen_status status = SEEN_NOMEM;
-    if (before.slots && before.table) {
+    if (before.table) {
         memcpy(before.slots, a->slots, slots_bytes(a));
         memcpy(before.table, a->table, table_bytes(a));
         /* A filter merged with itself must not read what it has just added. */

@@ -187,6 +187,8 @@ seen_status seen_file_replay(seen_file *file, seen_error *error)
                          "its journal, %s.journal-*, is missing: was it moved "
                          "or copied without it?",
                          seen_io_base(file->path));
+    if (status == SEEN_IO && (errno == ELOOP || errno == ENODEV))
+        return seen_fail(error, status, "path", "journal: %s", done.problem);
     if (status == SEEN_IO)
         return seen_fail_io(error, "path", "read the journal");
     if (done.problem[0])

@@ -19,6 +19,28 @@ int seen_io_open(const char *path, int flags, mode_t mode)
     return fd;
 }
 
+int seen_io_open_regular(const char *path, int flags)
+{
+    struct seen_stat st;
+    int fd = seen_io_open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0 && errno == ENXIO) errno = ENODEV; /* a socket */
+    if (fd < 0) return fd;
+    int problem = seen_os->fstat(fd, &st) != 0 ? errno
+                  : st.regular                 ? 0
+                                               : ENODEV;
+    if (!problem) return fd;
+    seen_io_close(fd);
+    errno = problem;
+    return -1;
+}
+
+const char *seen_io_why(void)
+{
+    if (errno == ELOOP) return "is a symbolic link: expected a regular file";
+    if (errno == ENODEV) return "is not a regular file";
+    return strerror(errno);
+}
+
 static mode_t without_group(mode_t mode)
 {
     return (mode & 0707) | (mode & 0007) << 3;

@@ -14,6 +14,12 @@
 /* -1 and errno, or a descriptor. */
 int seen_io_open(const char *path, int flags, mode_t mode);
 
+/* A regular file that is there, under a name where strangers may have put a link, a
+ * pipe or a device: never followed (ELOOP), never waited for (ENODEV). */
+int seen_io_open_regular(const char *path, int flags);
+/* What errno means after it. */
+const char *seen_io_why(void);
+
 /*
  * A file that was not there, EEXIST otherwise: for nobody but us until it has the
  * owner, the group and the permissions of `like` (NULL: it stays so), and that is

@@ -375,21 +375,37 @@ static seen_status take_segment(struct replay *r, const uint8_t *p,
                     : replay_segment(r, p, len, first);
 }
 
+static seen_status unreadable(struct replay *r, uint64_t first)
+{
+    (void)corrupt(r, "segment %016" PRIx64 ": %s", first, seen_io_why());
+    return SEEN_IO;
+}
+
+/* Frames never filled it: it is a hole. */
+static seen_status too_large(struct replay *r, uint64_t first, uint64_t size)
+{
+    return corrupt(r,
+                   "segment %016" PRIx64 " has %" PRIu64
+                   " bytes, expected at most %" PRIu64,
+                   first, size, SEGMENT_MAX);
+}
+
 static seen_status read_segment(struct replay *r, uint64_t first)
 {
     char name[SEEN_PATH_ROOM];
     struct seen_stat st;
     if (!name_segment(name, r->path, first)) return SEEN_IO;
-    int fd = seen_io_open(name, O_RDONLY, 0);
+    int fd = seen_io_open_regular(name, O_RDONLY);
     if (fd < 0 && errno == ENOENT) { /* a writer has just dropped it */
         r->out->segments++;
         r->out->gone++;
         return SEEN_OK;
     }
-    if (fd < 0) return SEEN_IO;
+    if (fd < 0) return unreadable(r, first);
     seen_status status = SEEN_IO;
-    if (seen_os->fstat(fd, &st) != 0 || st.size > SEGMENT_MAX) goto out;
-    status = SEEN_OK;
+    if (seen_os->fstat(fd, &st) != 0) goto out;
+    status = st.size > SEGMENT_MAX ? too_large(r, first, st.size) : SEEN_OK;
+    if (status != SEEN_OK) goto out;
     if (st.size == 0) { /* a crash came before its header */
         r->out->segments++;
         goto out;
@@ -433,7 +449,7 @@ seen_status seen_journal_replay(const char *path, uint64_t id, uint64_t after,
     }
     free_listing(&l);
     out->last = r.next - 1;
-    if (status == SEEN_IO)
+    if (status == SEEN_IO && !out->problem[0])
         snprintf(out->problem, sizeof out->problem, "%s", strerror(errno));
     return status;
 }
@@ -512,7 +528,7 @@ static seen_status sync_segment(const char *path, uint64_t first)
 {
     char name[SEEN_PATH_ROOM];
     if (!name_segment(name, path, first)) return SEEN_IO;
-    int fd = seen_io_open(name, O_RDONLY, 0);
+    int fd = seen_io_open_regular(name, O_RDONLY);
     if (fd < 0) return SEEN_IO;
     seen_status status = seen_io_sync(fd);
     seen_io_close(fd);
@@ -757,7 +773,7 @@ static seen_status segment_blank(const char *path, uint64_t first, bool *blank)
     uint8_t bytes[4096];
     char name[SEEN_PATH_ROOM];
     if (!name_segment(name, path, first)) return SEEN_IO;
-    int fd = seen_io_open(name, O_RDONLY, 0);
+    int fd = seen_io_open_regular(name, O_RDONLY);
     if (fd < 0) return SEEN_IO;
     seen_status status;
     size_t got;

@@ -12,6 +12,10 @@
  * And LMDB must not be given a file that was cut short: it would read behind the
  * end of the map's file, which is SIGBUS (check_data, pages.c).
  *
+ * Nor may it be led elsewhere: LMDB follows links, and writes its table of readers
+ * over whatever lock.mdb leads to. Both must be regular files under their own names
+ * (seen_io_open_regular). Only the directory may be reached through a link.
+ *
  * Both files are for nobody but their maker: data.mdb has the secret. Whoever
  * lets others read it says so with chmod, and what is made later is like it.
  *
@@ -237,10 +241,13 @@ static seen_status fill_new(const char *path, seen_error *error)
  * LMDB would not ask. */
 static seen_status check_data(const char *file, bool write, seen_error *error)
 {
-    int fd = seen_io_open(file, write ? O_RDWR : O_RDONLY, 0);
+    int fd = seen_io_open_regular(file, write ? O_RDWR : O_RDONLY);
     if (fd < 0 && errno != ENOENT)
-        return seen_fail_io(error, NULL,
-                            write ? "write data.mdb" : "read data.mdb");
+        return errno == ELOOP || errno == ENODEV
+                   ? seen_fail(error, SEEN_IO, NULL, "%s data.mdb: %s",
+                               write ? "write" : "read", seen_io_why())
+                   : seen_fail_io(error, NULL,
+                                  write ? "write data.mdb" : "read data.mdb");
     seen_status status = fd < 0 ? SEEN_OK : seen_pages_check(fd, error);
     seen_io_close(fd);
     return status;
@@ -289,7 +296,7 @@ static seen_status prepare_locks(const char *file, const char *data, bool *made)
     if (!alike && errno != ENOENT) return SEEN_IO;
     int fd = seen_io_create_like(file, alike ? &like : NULL);
     *made = fd >= 0;
-    if (fd < 0 && errno == EEXIST) fd = seen_io_open(file, O_RDWR, 0);
+    if (fd < 0 && errno == EEXIST) fd = seen_io_open_regular(file, O_RDWR);
     if (fd < 0) return SEEN_IO;
     seen_status status = allocate_locks(fd, *made);
     seen_io_close(fd);
@@ -310,11 +317,13 @@ static seen_status go_lockless(struct seen_lmdb *s, const char *dir, bool write,
     int why = errno;
     bool can = why == EACCES || why == EPERM || why == EROFS || why == ENOSPC ||
                why == EDQUOT;
+    if (why == ELOOP || why == ENODEV)
+        return seen_fail(error, SEEN_IO, NULL, "lock.mdb: %s", seen_io_why());
     if (write || !can) return seen_fail_io(error, NULL, "open lock.mdb");
     if (!seen_lmdb_path(s->writers_name, dir, "seen.lock"))
         return seen_fail_io(error, NULL, "open seen.lock");
     s->lockless = true;
-    int fd = seen_io_open(s->writers_name, O_RDONLY, 0);
+    int fd = seen_io_open_regular(s->writers_name, O_RDONLY);
     seen_io_close(fd);
     if (fd >= 0) return SEEN_OK;
     s->writers_name[0] = '\0';
@@ -332,7 +341,7 @@ int seen_lmdb_enter(struct seen_lmdb *s)
     if (!s->lockless || !s->writers_name[0]) return 0;
     pthread_mutex_lock(&s->gate);
     if (s->inside == 0) {
-        s->writers_lock = seen_io_open(s->writers_name, O_RDONLY, 0);
+        s->writers_lock = seen_io_open_regular(s->writers_name, O_RDONLY);
         status = s->writers_lock < 0 ? SEEN_IO
                                      : seen_io_lock_shared(s->writers_lock);
         if (status != SEEN_OK) {

@@ -293,8 +293,7 @@ static seen_status find_owner(const char *dir, struct seen_stat *st,
 static int open_or_create(const char *path, const struct seen_stat *like)
 {
     int fd = seen_io_create_like(path, like);
-    if (fd < 0 && errno == EEXIST)
-        fd = seen_io_open(path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd < 0 && errno == EEXIST) fd = seen_io_open_regular(path, O_RDWR);
     return fd;
 }
 
@@ -312,6 +311,8 @@ seen_status seen_recover_lock(const char *dir, int *fd, seen_error *error)
     if (status == SEEN_OK && !seen_still_there(path, *fd))
         status = SEEN_BUSY; /* removed, with its directory */
     free(path);
+    if (*fd < 0 && (errno == ELOOP || errno == ENODEV))
+        return seen_fail(error, SEEN_IO, NULL, "seen.lock: %s", seen_io_why());
     if (*fd < 0) return seen_fail_io(error, NULL, "open seen.lock");
     if (status == SEEN_BUSY)
         return seen_fail(

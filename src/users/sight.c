@@ -38,7 +38,7 @@ static seen_status writer_lives(const struct seen_local *l, bool *lives)
     char *path = seen_path_join(l->dir, "seen.lock");
     if (!path) return SEEN_NOMEM;
     *lives = false;
-    int fd = seen_io_open(path, O_RDONLY | O_NOFOLLOW, 0);
+    int fd = seen_io_open_regular(path, O_RDONLY);
     free(path);
     if (fd < 0) return errno == ENOENT || errno == EACCES ? SEEN_OK : SEEN_IO;
     seen_status status = seen_io_lock_shared(fd);

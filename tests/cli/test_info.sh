@@ -21,8 +21,8 @@ for pair in 'file "blocked"' 'kind "blocked"' 'capacity 1000' 'bits 10240' 'hash
   expect_json "${pair%% *}" "${pair#* }"
 done
 "$seen" build -q --kind cuckoo -o cuckoo keys
-run "$seen" info cuckoo; expect_line 'hashes    8 in 2 cache lines, fingerprints of 13 bits; xxh3-64'
-run "$seen" info --json cuckoo; expect_json width 13
+run "$seen" info cuckoo; expect_line 'hashes    4 in 2 cache lines, fingerprints of 12 bits; xxh3-64'
+run "$seen" info --json cuckoo; expect_json width 12
 "$seen" build -q --kind set -o set keys
 run "$seen" info set; expect_line 'keys      1,000, and as many as come, at a rate of .*'
 "$seen" build -q --kind scalable -o scalable keys

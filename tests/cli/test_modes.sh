@@ -116,6 +116,49 @@ run "$seen" backup -q link/ copied; expect_code 0
 expect; [ -L copied ] && [ -f real/copy/data.mdb ] || wrong "not copied behind the link"
 run "$seen" backup link copied; expect_failure "is there already"
 
+# The files of a store are regular files: what a link leads to is not written to, and
+# nobody waits at a pipe.
+"$seen" mark -q guarded alice one; echo keep >precious/file; cp -r guarded whole
+each_verb() {
+  run timeout -k 5 30 "$seen" fresh guarded alice lines; expect_failure "$1"
+  run timeout -k 5 30 "$seen" fresh --tail guarded alice lines; expect_failure "$1"
+  run timeout -k 5 30 "$seen" mark guarded alice two; expect_failure "$1"
+  run timeout -k 5 30 "$seen" backup guarded guarded-copy; expect_failure "$1"
+  expect_no_file guarded-copy; expect_no_file guarded-copy.seen-new
+  expect; [ "$(cat precious/file)" = keep ] || { wrong "written through a link"; echo keep >precious/file; }
+}
+: >lines
+for file in lock.mdb data.mdb; do
+  rm guarded/$file; ln -s "$PWD/precious/file" guarded/$file
+  each_verb "$file: is a symbolic link: expected a regular file"
+  rm guarded/$file; ln -s "$PWD/nowhere" guarded/$file
+  run "$seen" mark guarded alice two; expect_failure "$file: is a symbolic link: expected a regular file"
+  expect_no_file nowhere
+  rm guarded/$file; mkfifo guarded/$file
+  each_verb "$file: is not a regular file"
+  rm guarded/$file; cp whole/$file guarded/$file
+done
+rm -r guarded; mv whole guarded; killed guarded
+segment=$(echo guarded/seen.journal-*); cp "$segment" segment
+for made in "ln -s $PWD/segment" mkfifo; do
+  rm "$segment"; $made "$segment"
+  each_verb "journal: segment ${segment##*-}: is "
+done
+rm "$segment"; cp segment "$segment"
+rm guarded/seen.lock; mkfifo guarded/seen.lock
+run timeout -k 5 30 "$seen" fresh guarded alice lines; expect_failure "seen.lock"
+run timeout -k 5 30 "$seen" mark guarded alice two; expect_failure "seen.lock: is not a regular file"
+rm guarded/seen.lock
+run "$seen" mark -q guarded alice two; expect_code 0
+# The same of the journal of a filter file.
+"$seen" build -q -n 100 -o journaled lines
+mkfifo events; begin said
+"$seen" add -q --ack --batch 1 journaled <events >said 2>/dev/null & pid=$!
+exec 9>events; echo key >&9; wait_for test -s said
+kill -KILL $pid; wait $pid 2>/dev/null; exec 9>&-; rm events
+segment=$(echo journaled.journal-*); rm "$segment"; mkfifo "$segment"
+for verb in check add; do run timeout -k 5 30 "$seen" $verb journaled lines; expect_failure "journal: segment ${segment##*-}: is not a regular file"; done
+
 # A state through a link is the file behind it.
 printf '%s\n' a b a >lines; ln -s real/state state
 run "$seen" uniq --state state lines; expect_out $'a\nb'

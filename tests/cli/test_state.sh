@@ -74,7 +74,7 @@ seq 1 60000 >many
 run "$seen" uniq -c --state f many; expect_err "10,000 were planned: the rate has risen to"
 run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0
 run "$seen" uniq --state m -M 1MB -p 1e-6 -q first; expect_code 0; expect_out ''
-"$seen" build -q --kind cuckoo -n 5000 -o c first; run "$seen" uniq -c --state c second; expect_out 500
+"$seen" build -q --kind cuckoo -n 5000 -p 1e-6 -o c first; run "$seen" uniq -c --state c second; expect_out 500
 run "$seen" uniq --state c second; expect; cmp -s .out fresh || wrong "a cuckoo filter as state"
 "$seen" build -q --kind bitmap --bits 2000 -o b first; run "$seen" uniq -c --state b second; expect_out 500
 run "$seen" uniq --state b second; expect; cmp -s .out fresh || wrong "a bitmap as state"

@@ -286,7 +286,7 @@ static void write_reseeded_ribbon(void)
 static void write_large_ribbon(void)
 {
     seen_builder *b;
-    seen_filter *f;
+    seen_filter *f = NULL;
     seen_spec spec = {.kind = SEEN_RIBBON, .fpp = 0.2};
     make_keys(spec.kind);
     must(seen_builder_new(&b, &spec, NULL) == SEEN_OK, "no builder");

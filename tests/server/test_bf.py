@@ -273,7 +273,7 @@ def clearing_and_allowing(module):
 def chunks(module):
     with Server(module) as server:
         r = server.client()
-        r("BF.RESERVE", "big", "0.001", "15000000")  # more than two chunks
+        r("BF.RESERVE", "big", "0.001", "20000000")  # more than two chunks
         items = ["i%d" % i for i in range(2000)]
         r("BF.MADD", "big", *items)
         r("BF.ALLOW", "big", "i1")

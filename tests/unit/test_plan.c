@@ -440,7 +440,7 @@ static void unknown_flags_kinds_and_reserved_fields_are_refused(void **state)
     seen_spec foreign = good; /* which has a dialect */
     foreign.kind = SEEN_FOREIGN;
     refused(foreign, SEEN_INVALID, "dialect");
-    static const int kinds[] = {11, 99, -1};
+    static const int kinds[] = {4, 12, 99, -1};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         seen_spec spec = good;
         spec.kind = (seen_kind)kinds[i];

@@ -42,7 +42,7 @@ static seen_filter *build(uint64_t n, double fpp)
 static seen_info info_of(const seen_filter *f)
 {
     seen_info info = {.size = sizeof info};
-    seen_info_of(f, &info);
+    seen_measure(f, &info);
     return info;
 }
 
