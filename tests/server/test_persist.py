@@ -315,7 +315,7 @@ def in_many_pieces(module):
     loaded."""
     with Pair(module) as pair:
         p = pair.p
-        p("BF.RESERVE", "bf-grown", "0.001", "3200000")
+        p("BF.RESERVE", "bf-grown", "0.000001", "3200000")
         for i in range(0, 3300000, 50000):
             p("BF.MADD", "bf-grown", *items(50000, "%d-" % i))
         p("BF.ALLOW", "bf-grown", "i1", "ours")
