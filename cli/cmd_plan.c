@@ -495,7 +495,10 @@ const struct verb verb_plan = {
     .summary = "what a filter costs: memory, rate, speed",
     .operands = "",
     .text = "Set any two of -n, -p and --bits (or -M); the third is derived. "
-            "--hashes\n"
+            "Given all\n"
+            "three, the bits must be enough, and all of them are used: a "
+            "cuckoo filter\n"
+            "with a twentieth more than it needs adds twice as fast. --hashes\n"
             "sets the bits per key, too. `lines` is how many cache lines a "
             "lookup of a\n"
             "present key reads; lookups/s is the order of magnitude to expect "

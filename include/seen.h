@@ -129,9 +129,10 @@ typedef struct seen_error {
 typedef enum seen_kind {
     SEEN_ANY = 0,     /* let the planner choose: SEEN_BLOCKED, or SEEN_WINDOW
                           where `last` or `window_ms` is given */
-    SEEN_BLOOM = 1,   /* classic: k bits anywhere; the smallest that can add */
+    SEEN_BLOOM = 1,   /* classic: k bits anywhere; small, and never full */
     SEEN_BLOCKED = 2, /* k bits in one cache line or a few; the fastest */
-    SEEN_CUCKOO = 3,  /* fingerprints; keys of any sort can be removed */
+    SEEN_CUCKOO = 3,  /* fingerprints; keys of any sort can be removed; the
+                          smallest that can add, until it is full */
     /* 4 was SEEN_FUSE, which SEEN_RIBBON has replaced; no kind gets it again */
     SEEN_SCALABLE = 5, /* grows, and keeps `fpp` however many keys come */
     SEEN_WINDOW = 6,   /* forgets: keeps the last so many adds, or what came in
@@ -177,7 +178,8 @@ typedef struct seen_allocator {
  * Zero every field you do not care about: zero means "the default".
  *
  * Set any two of items, fpp and bits; the third is derived. With all three, the
- * bits must be enough. Set hashes as well to insist on k.
+ * bits must be enough, and all of them are used: SEEN_CUCKOO adds twice as fast
+ * with a twentieth more than it needs. Set hashes as well to insist on k.
  * SEEN_SCALABLE needs fpp alone. With items it is about as small as SEEN_BLOCKED up
  * to that number, and grows beyond it; without, or with SEEN_GUESS, it is larger at
  * first (items is then where it begins) and smaller once it has grown a lot.
@@ -295,8 +297,11 @@ SEEN_API bool seen_maybe(const seen_filter *f, const void *key, size_t len);
 
 /* Remember a key. Adding it again is harmless, except to SEEN_CUCKOO, which
  * counts it twice, and keeps it longer in SEEN_WINDOW. On any error the filter
- * is exactly as it was. SEEN_INVALID: SEEN_BITMAP, a key that is no integer
- * below its bound. */
+ * is exactly as it was. SEEN_FULL: SEEN_CUCKOO has no room. It has room for
+ * `items` different keys, or 0.7 times as many adds where every key comes twice;
+ * third and further copies are for few keys: 15 of a small filter, one in 3000 of
+ * a large one, can have any number. SEEN_INVALID: SEEN_BITMAP, a key that is no
+ * integer below its bound. */
 SEEN_API seen_status seen_add(seen_filter *f, const void *key, size_t len);
 
 /* Ask and add in one pass; *before is what seen_maybe() would have said. On a
@@ -319,7 +324,7 @@ SEEN_API seen_status seen_remove(seen_filter *f, const void *key, size_t len);
 SEEN_API seen_status seen_advance(seen_filter *f, uint64_t now_ms);
 
 /* How many times a key is in f, as far as f can tell: an upper bound. Kinds
- * that do not count say 0 or 1; SEEN_CUCKOO up to 8. */
+ * that do not count say 0 or 1. */
 SEEN_API uint32_t seen_count(const seen_filter *f, const void *key, size_t len);
 
 /* ---- Many keys at once: hashed ahead, prefetched, then probed ----------- */

@@ -10,7 +10,7 @@
  *     taking out  from the newest that has it
  *
  * All filters of a chain are of one size, and that is what makes taking out
- * safe. Items fall into classes of equal fingerprint and equal buckets, which a
+ * safe. Items fall into classes of equal fingerprint and equal windows, which a
  * filter cannot tell apart. Where all filters are alike, so are the classes:
  * what is taken out through an item in the newest filter, though another item of
  * its class had put it there, leaves the entry of the first item in an older
@@ -20,12 +20,14 @@
  * CF.DEL against a model found it at once). So EXPANSION does not say how much
  * larger, only whether.
  *
- * A bucket has four places and an item two buckets, so one item fits eight times
- * into a filter. The ninth add is an error, "full": more copies would only fill
- * one filter after the other. (RedisBloom grows instead: 125 adds of one item
- * take a filter from 1 MB to 33.) Hashing is keyed, so nobody can compute other
- * items that lie in the same places, to fill them or to take entries out through
- * them.
+ * Copies of one item are counted, and do not make a filter grow: four at most lie
+ * in its slots, further ones are counted in a table beside them, which 15 items of
+ * a small filter can have, and one in 3000 or so of a large one. An item of which
+ * the newest filter has two copies and takes no third is an error, "full": more
+ * copies would only fill one filter after the other. (RedisBloom grows instead: 125
+ * adds of one item take a filter from 1 MB to 33.) Hashing is keyed, so nobody can
+ * compute other items that lie in the same places, to fill them or to take entries
+ * out through them.
  */
 #include "arguments.h"
 #include "config.h"
@@ -35,7 +37,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define COPIES 8 /* of one item in one filter */
+#define COPIES 2 /* of an item, which let no further one open a filter */
 
 /* ---- Arguments ---------------------------------------------------------- */
 
@@ -223,18 +225,20 @@ int cf_mexists(struct call *c)
     return reply_answers(c, true, ask);
 }
 
-static uint64_t count(const struct object *o, const RedisModuleString *item)
+/* In all of them, from `from` on. */
+static uint64_t count(const struct object *o, uint32_t from,
+                      const RedisModuleString *item)
 {
     seen_key key = key_of(item);
     uint64_t sum = 0;
-    for (uint32_t f = 0; f < o->n; f++)
+    for (uint32_t f = from; f < o->n; f++)
         sum += seen_count(o->filter[f], key.data, key.len);
     return sum;
 }
 
 int cf_count(struct call *c)
 {
-    uint64_t times = c->value ? count(c->value, c->argv[2]) : 0;
+    uint64_t times = c->value ? count(c->value, 0, c->argv[2]) : 0;
     count_answers(c, &(bool){times > 0}, 1);
     return RedisModule_ReplyWithLongLong(c->ctx, (long long)times);
 }
@@ -248,7 +252,8 @@ static seen_status add(struct object *o, const RedisModuleString *item)
     for (uint32_t f = o->n; f-- > 0 && status == SEEN_FULL;)
         status = seen_add(o->filter[f], key.data, key.len);
     if (status != SEEN_FULL || o->params.foreign) return status;
-    if (count(o, item) >= COPIES || o->params.expansion == 0) return SEEN_FULL;
+    if (o->params.expansion == 0) return SEEN_FULL;
+    if (count(o, o->n - 1, item) >= COPIES) return SEEN_FULL;
     if (o->n == FILTERS_MAX) return SEEN_UNSUPPORTED;
     status = object_grow(o);
     if (status != SEEN_OK) return status;
@@ -370,14 +375,14 @@ int cf_compact(struct call *c)
 
 /* ---- About a filter ----------------------------------------------------- */
 
-/* Of the first filter. */
+/* Of the size that was asked for, as many as the bits of the first filter are. */
 static uint64_t buckets(const struct params *p)
 {
     seen_plan plan = {.size = sizeof plan, .width = 1};
     seen_spec spec = spec_of(p);
     if (p->foreign) return p->capacity;
     seen_plan_for(&spec, &plan, NULL);
-    return plan.bits / plan.width / 4;
+    return plan.bits / plan.width / p->bucket_size;
 }
 
 int cf_info(struct call *c)

@@ -5,16 +5,15 @@
  * every slot but the first and the last belongs to two windows:
  *
  *     slot      0     1     2     3     4     5     6     7     8
- *            |     | 09b | 2e4 | 09c |     | 117 | 0d6 | 2e3 |     |
- *     window  '--0--'           '--3--'           '--6--'
- *                   '--1--'           '--4--'           '--7--'
- *                         '--2--'           '--5--'
+ *            |     | 09b | 2e4 | 09b |     | 117 | 0d6 | 2e3 |     |
+ *     window  '--0--'     '--2--'     '--4--'     '--6--'
+ *                   '--1--'     '--3--'     '--5--'     '--7--'
  *
- * A fingerprint is an odd number. The first slot of a window holds it as it is,
- * the second one plus 1, and an empty slot 0: so a slot says by its lowest bit
- * which of its two windows the entry belongs to, and a question for 2e3 in window 1
- * compares two slots with one value each. Here 2e4 lies in window 1 and 2e3 in
- * window 7; 09b lies in window 1, and 09c is the same fingerprint in window 2.
+ * A fingerprint is an odd number. The first slot of a window holds it as it is, the
+ * second one plus 1, and an empty slot 0. So the lowest bit of a slot says to which
+ * of its windows the entry belongs: 2e4 is fingerprint 2e3 in window 1, 2e3 is the
+ * same in window 7, and 0d6 is 0d5 in window 5. A question compares the first slot of
+ * each window with the fingerprint and the second with one more.
  *
  * Either window follows from the other and the fingerprint alone, so an entry can
  * be moved without knowing its key:
@@ -23,38 +22,37 @@
  *     b = spread(fingerprint) - a      modulo the number of windows
  *
  * The subtraction is its own inverse. The number of windows is even and the spread
- * odd, so that one of the windows of a key is even and the other odd: never the
- * same one, which would leave the key two slots instead of four (three where they
- * overlap).
+ * odd, so one window of a key is even and the other odd: never the same one, which
+ * would leave the key two slots instead of four (three, where its windows overlap).
  *
  * Adding: an empty slot of either window, or else the shortest chain of moves that
  * makes one, found breadth first before anything is touched. So a failed add
  * changes nothing, and the same adds in the same order give the same bytes on
- * every machine. A promised load of 94 % leaves the search, which succeeds up to
- * 95 %, some air.
+ * every machine.
  *
  * A wrong "maybe" needs one of n entries to have the stranger's fingerprint, of
  * 2^(w-1) - 1, and one of its windows: n * 2 / (windows * (2^(w-1) - 1)), which
  * is about 4 * load / 2^w. Worked example: a million keys at 1 %. Slots of 9 bits
- * give 4 * 0.94 / 510 = 0.74 %; LAW_EXAMPLE
- * bits a key. Buckets of four slots, in which cuckoo filters
- * began, look at eight slots for a key instead of four and need a tenth bit;
- * windows of two fill as well as those, because they overlap: separate pairs of
- * slots would be full at 90 %.
+ * give 4 * 0.94 / 510 = 0.74 %; 1,063,861 slots and a table of 77 lines are 9.61
+ * bits a key. Buckets of four slots, in which cuckoo filters began, are as full and
+ * look at eight slots for a key, which takes a tenth bit; buckets of two would be
+ * full at 90 %: windows fill because they overlap. Semi-sorted buckets, four slots
+ * without one bit each, take as much as windows and are slower.
  *
- * It is a multiset: a key added twice must be removed twice. Copies lie in slots
- * like other entries, and when all four hold one fingerprint further copies are
- * counted in a table beside them:
+ * It is a multiset: a key added twice must be removed twice. Copies lie in slots as
+ * other entries do. One that finds no room while another is there is counted in a
+ * table beside the slots:
  *
- *     word 0    how many copies are in the table
- *     word i    lower window of the entry << 16 | copies, by rising windows; 0 at
- *               the end
+ *     words 0, 1        copies in the table; entries, at most 4 lines - 1
+ *     words 2i, 2i + 1  window, the lower of the two; fingerprint << 32 | copies;
+ *                       in order, zeros behind them
  *
- * The slots of such an entry cannot be left while the table has it, so the window
- * names it; and a question need not look into the table, because what is in there
- * is in the slots as well. The table takes 1/256 of the bits, for one key in 1700
- * or so; when it is full, a fifth copy of one more key is refused. So repeated
- * keys, by accident or design, fill a filter no faster than different ones.
+ * A question need not look into the table, because what is in there is in the slots
+ * as well; removing takes from the table first. It has a 256th of the bits, entries
+ * for one key in 3000 or so; when it is full, so is the filter for another copy. So
+ * one key that is added again and again fills four slots, and nothing grows. But
+ * copies are dear where many keys have them: four copies lock both windows of a key,
+ * and others that need those find no room (docs/MATH.md has figures).
  *
  * **Removing a key that was never added can remove another key's entry**, if their
  * fingerprints and windows agree, and that other key is then wrongly "never". Only
@@ -62,7 +60,7 @@
  * such pairs.
  *
  * More slots than needed make adds faster: at a load of 90 % they take half of the
- * time. A spec that gives items, fpp and more bits than necessary gets them.
+ * time. A spec that gives items, fpp and more bits than necessary gets them all.
  *
  * Schmitz, Zentgraf, Rahmann: Smaller and More Flexible Cuckoo Filters, 2025
  * (arXiv 2505.05847), after Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter,
@@ -78,9 +76,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MIN_WIDTH 6 /* with 5 bits, 15 fingerprints, it is full at 66 % */
-#define RATE_WIDTH                                                             \
-    8 /* below, one in 10^4 is full early: only where bits insist */
+#define MIN_WIDTH  6 /* with 5 bits, 15 fingerprints, it is full at 66 % */
+#define RATE_WIDTH 8 /* narrower ones may be full early: docs/MATH.md */
 #define MAX_WIDTH  32
 #define PAIR_WIDTH 28   /* both slots of a window in one word */
 #define LOAD       0.94 /* of the slots that are promised to fill */
@@ -324,7 +321,10 @@ SEEN_INLINE uint64_t other_window(const struct cuckoo *c, struct entry e)
 {
     /* Not linear in the fingerprint: with a plain product, the distance of two
      * moves would depend on the difference of two fingerprints only, and
-     * chains would run in circles. */
+     * chains would run in circles. A permutation of w bits, since the square
+     * has an even factor; with those bits on top, no two fingerprints have the same spread
+     * while there are windows enough, and so no two classes of keys the same
+     * four slots. */
     uint64_t x = e.print * (2 * e.print * SEEN_GOLDEN + SPREAD);
     x = x >> c->width | x << (64 - c->width);
     uint64_t spread = 1 + 2 * seen_reduce(x, c->windows / 2);

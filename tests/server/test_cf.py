@@ -139,14 +139,22 @@ def growth_and_fullness(module):
         same(r("CF.INFO", "fixed")[5:8:2], [1, len(there)])
         more = r("CF.INSERT", "fixed", "ITEMS", *[str(i) for i in range(1000, 1100)])
         true(set(more) <= {1, -1} and more.count(-1) > 90, more)
-        # Copies of one item are counted, and are no growth.
+        # Copies of an item are counted, and do not make the filter grow.
         r("CF.RESERVE", "same", "1000", "EXPANSION", "1")
         size = r("MEMORY", "USAGE", "same")
-        replies = r.many([("CF.ADD", "same", "x")] * 125)
-        same(replies, [1] * 125)
+        same(r.many([("CF.ADD", "same", "x")] * 300), [1] * 300)
+        same(r("CF.COUNT", "same", "x"), 300)
+        same(r.many([("CF.DEL", "same", "x")] * 45), [1] * 45)
+        same(r("CF.COUNT", "same", "x"), 255)
+        # Of many items a few; more is "full", and not growth either.
+        replies = r.many([("CF.ADD", "same", "y%d" % (i // 20)) for i in range(2000)])
+        true(all(x == 1 or "full" in str(x) for x in replies), "full")
+        true(replies.count(1) > 500, "%d copies" % replies.count(1))
         same(r("MEMORY", "USAGE", "same"), size)
-        same(r("CF.COUNT", "same", "x"), 125)
-        same(r.many([("CF.DEL", "same", "x")] * 126), [1] * 125 + [0])
+        there = sum(r("CF.COUNT", "same", "y%d" % i) for i in range(100))
+        true(there >= replies.count(1), "counted")
+        same(r("CF.COUNT", "same", "x"), 255)
+        same(r("CF.INFO", "same")[5:8:2], [1, 255 + replies.count(1)])
         # The limit of a key.
         r("CONFIG", "SET", "seen.memory-limit", "100000")
         r("CF.RESERVE", "limited", "10000", "EXPANSION", "2")
