@@ -101,6 +101,19 @@ static seen_status look_at_type(seen_remote *m, seen_error *error)
 
 /* ---- Life --------------------------------------------------------------- */
 
+/* What a later version reads there, this one would ignore. */
+static seen_status check_reserved(const seen_spec *create, seen_error *error)
+{
+    const size_t n = sizeof create->reserved / sizeof *create->reserved;
+    for (size_t i = 0; create && i < n; i++)
+        if (create->reserved[i])
+            return seen_fail(error, SEEN_INVALID, "reserved",
+                             "create->reserved[%zu] is not 0: clear the spec "
+                             "before you set it",
+                             i);
+    return SEEN_OK;
+}
+
 seen_status seen_remote_open(seen_remote **out, const char *url,
                              const seen_spec *create, seen_outcome *outcome,
                              seen_error *error)
@@ -123,11 +136,12 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
                              : "no filter on a server has such a URL: expected "
                                "redis://, redis+plain://, redis+gozero:// or "
                                "redis+bitmap://");
+    seen_status status = check_reserved(create, error);
+    if (status != SEEN_OK) return status;
     seen_remote *m = seen_alloc_zeroed(&seen_system_memory, sizeof *m);
     if (!m) return seen_error_end(error, SEEN_NOMEM);
     m->ops = ops;
-    seen_status status =
-        seen_pool_open(&m->pool, rest, ops->key_in_path, error);
+    status = seen_pool_open(&m->pool, rest, ops->key_in_path, error);
     if (status == SEEN_OK) status = find_key(m, error);
     if (status == SEEN_OK) status = find_bits(m, create, error);
     if (status == SEEN_OK) status = seen_url_done(&m->pool.url, error);
