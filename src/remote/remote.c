@@ -109,7 +109,9 @@ static seen_status check_spec(const seen_spec *create, seen_error *error)
          i++)
         if (create->reserved[i])
             return seen_fail(error, SEEN_INVALID, "reserved",
-                             "reserved[%zu] is not 0: zero the whole spec", i);
+                             "create->reserved[%zu] is not 0: clear the spec "
+                             "before you set it",
+                             i);
     if (create->flags)
         return seen_fail(error, SEEN_INVALID, "flags",
                          "flags 0x%x: expected 0, the server decides how keys "
@@ -145,12 +147,12 @@ seen_status seen_remote_open(seen_remote **out, const char *url,
                              : "no filter on a server has such a URL: expected "
                                "redis://, redis+plain://, redis+gozero:// or "
                                "redis+bitmap://");
-    if (create && check_spec(create, error) != SEEN_OK) return SEEN_INVALID;
+    seen_status status = create ? check_spec(create, error) : SEEN_OK;
+    if (status != SEEN_OK) return status;
     seen_remote *m = seen_alloc_zeroed(&seen_system_memory, sizeof *m);
     if (!m) return seen_error_end(error, SEEN_NOMEM);
     m->ops = ops;
-    seen_status status =
-        seen_pool_open(&m->pool, rest, ops->key_in_path, error);
+    status = seen_pool_open(&m->pool, rest, ops->key_in_path, error);
     if (status == SEEN_OK) status = find_key(m, error);
     if (status == SEEN_OK) status = find_bits(m, create, error);
     if (status == SEEN_OK) status = seen_url_done(&m->pool.url, error);

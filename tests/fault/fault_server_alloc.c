@@ -192,17 +192,20 @@ static void filter_script(void)
     seen_status status =
         seen_remote_open(&m, run.where, &spec, &outcome, &error);
     leave();
+    assert_int_equal(error.status, status);
     if (went_wrong(status)) return;
     enter();
     status =
         seen_remote_add_many(m, seen_keys_of(run.item, ITEMS), fresh, &error);
     leave();
+    assert_int_equal(error.status, status);
     bool added = !went_wrong(status);
     if (added) assert_added();
     enter();
     status =
         seen_remote_maybe_many(m, seen_keys_of(run.item, ITEMS), there, &error);
     leave();
+    assert_int_equal(error.status, status);
     for (size_t i = 0; !went_wrong(status) && added && i < ITEMS; i++)
         assert_true(there[i]);
     enter();

@@ -40,12 +40,27 @@ static struct {
     struct users_model model;
     bool made, copied;
     uint64_t failures;
+    seen_error error;
 } run;
 
 static bool went_wrong(seen_status status)
 {
     run.failures += status != SEEN_OK;
     return status != SEEN_OK;
+}
+
+/* For a call that must write all of it, memory or not; and whether it has. */
+static seen_error *garbage(void)
+{
+    memset(&run.error, 0x5a, sizeof run.error);
+    return &run.error;
+}
+
+static bool said_so(seen_status status)
+{
+    assert_int_equal(run.error.status, status);
+    assert_int_equal(run.error.text[0] != '\0', status != SEEN_OK);
+    return went_wrong(status);
 }
 
 static seen_status open_users(seen_users **u, seen_mode mode,
@@ -60,7 +75,12 @@ static seen_status open_users(seen_users **u, seen_mode mode,
                             .journal_bytes = 400};
     seen_outcome outcome = {.size = sizeof outcome};
     seen_error error = {0};
-    if (!run.lasts) return seen_users_open(u, "mem:", &o, &outcome, &error);
+    if (!run.lasts) {
+        seen_status opened =
+            seen_users_open(u, "mem:", &o, &outcome, garbage());
+        assert_int_equal(run.error.status, opened);
+        return opened;
+    }
     seen_status status = seen_local_open(u, run.dir, &seen_backend_lmdb, true,
                                          &o, &outcome, &error);
     if (status == SEEN_OK) (*u)->writable = mode != SEEN_READ;
@@ -84,13 +104,15 @@ static void ask(seen_users *u)
     seen_exposure_info info = {.size = sizeof info};
     seen_status status;
     around(true);
-    went_wrong(seen_users_maybe_many(u, model_name(0), run.model.now,
-                                     seen_keys_of(items, 3), answers, NULL));
-    went_wrong(test_users_fresh(u, model_name(1), run.model.now, items, 3,
-                                &fresh, NULL));
-    status = seen_users_info_of(u, model_name(2), run.model.now, &info, NULL);
+    said_so(seen_users_maybe_many(u, model_name(0), run.model.now,
+                                  seen_keys_of(items, 3), answers, garbage()));
+    said_so(test_users_fresh(u, model_name(1), run.model.now, items, 3, &fresh,
+                             garbage()));
+    status =
+        seen_users_info_of(u, model_name(2), run.model.now, &info, garbage());
+    assert_int_equal(run.error.status, status);
     went_wrong(status == SEEN_ABSENT ? SEEN_OK : status);
-    went_wrong(seen_users_each(u, run.model.now, count_one, &n, NULL));
+    said_so(seen_users_each(u, run.model.now, count_one, &n, garbage()));
     around(false);
 }
 
@@ -119,12 +141,11 @@ static void one_life(unsigned policy)
     model_check(&run.model, u, false);
     around(true);
     if (run.lasts && policy == 1) {
-        seen_outcome outcome = {.size = sizeof outcome};
-        seen_error error = {0};
-        run.copied = !went_wrong(seen_users_backup(u, run.copy, &error));
+        run.copied = !said_so(seen_users_backup(u, run.copy, garbage()));
     }
-    status = seen_users_close(u, NULL);
+    status = seen_users_close(u, garbage());
     around(false);
+    assert_int_equal(run.error.status, status);
     if (!went_wrong(status)) model_settled(&run.model);
 }
 

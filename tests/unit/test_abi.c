@@ -11,8 +11,10 @@
 #include "seen_users.h"
 
 #include "helpers/keys.h"
+#include "helpers/scratch.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Layout, on 64-bit machines ------------------------------------------ */
@@ -196,8 +198,17 @@ static void structs_lie_as_they_did(void **state)
         AT(seen_users_stats, size, 0),
         AT(seen_users_stats, policy, 8),
         AT(seen_users_stats, users, 64),
+        AT(seen_users_stats, changed, 72),
+        AT(seen_users_stats, memory, 80),
+        AT(seen_users_stats, journal_bytes, 88),
+        AT(seen_users_stats, file_bytes, 96),
         AT(seen_users_stats, checkpoints, 104),
+        AT(seen_users_stats, checkpoint_ms, 112),
+        AT(seen_users_stats, stall_us, 120),
+        AT(seen_users_stats, expired, 128),
+        AT(seen_users_stats, sequence, 136),
         AT(seen_users_stats, clock_ahead, 144),
+        AT(seen_users_stats, clock_leaps, 152),
         AT(seen_users_stats, evicted, 160),
         SIZE(seen_guard_options, 72),
         AT(seen_guard_options, misses, 0),
@@ -207,7 +218,17 @@ static void structs_lie_as_they_did(void **state)
         SIZE(seen_guard_stats, 112),
         AT(seen_guard_stats, size, 0),
         AT(seen_guard_stats, asked, 8),
+        AT(seen_guard_stats, passed, 16),
+        AT(seen_guard_stats, open, 24),
+        AT(seen_guard_stats, absent, 32),
+        AT(seen_guard_stats, remembered, 40),
+        AT(seen_guard_stats, missed, 48),
+        AT(seen_guard_stats, created, 56),
+        AT(seen_guard_stats, swaps, 64),
+        AT(seen_guard_stats, misses_now, 72),
         AT(seen_guard_stats, wrong_share, 80),
+        AT(seen_guard_stats, fpp_measured, 88),
+        AT(seen_guard_stats, fpp_promised, 96),
         AT(seen_guard_stats, has_filter, 104),
         AT(seen_guard_stats, rebuild, 105),
         SIZE(seen_remote_info, 56),
@@ -242,32 +263,69 @@ static void numbers_are_permanent(void **state)
         const char *what;
         int64_t is, was;
     } rows[] = {
-        NUMBER(SEEN_OK, 0),           NUMBER(SEEN_NOMEM, -1),
-        NUMBER(SEEN_INVALID, -2),     NUMBER(SEEN_FULL, -3),
-        NUMBER(SEEN_UNSUPPORTED, -4), NUMBER(SEEN_ABSENT, -5),
-        NUMBER(SEEN_CORRUPT, -6),     NUMBER(SEEN_NEWER, -7),
-        NUMBER(SEEN_SHORT, -8),       NUMBER(SEEN_IO, -9),
-        NUMBER(SEEN_BUSY, -10),       NUMBER(SEEN_MISMATCH, -11),
-        NUMBER(SEEN_NO_SECRET, -12),  NUMBER(SEEN_ANY, 0),
-        NUMBER(SEEN_BLOOM, 1),        NUMBER(SEEN_BLOCKED, 2),
-        NUMBER(SEEN_CUCKOO, 3),       NUMBER(SEEN_RIBBON, 11),
-        NUMBER(SEEN_SCALABLE, 5),     NUMBER(SEEN_WINDOW, 6),
-        NUMBER(SEEN_SET, 7),          NUMBER(SEEN_BITMAP, 8),
-        NUMBER(SEEN_FOREIGN, 9),      NUMBER(SEEN_SORTED, 10),
-        NUMBER(SEEN_KEYS_UNKNOWN, 0), NUMBER(SEEN_KEYS_TEXT, 1),
-        NUMBER(SEEN_KEYS_LOWER, 2),   NUMBER(SEEN_KEYS_HEX, 3),
-        NUMBER(SEEN_KEYS_U64, 4),     NUMBER(SEEN_KEYS_I32, 5),
-        NUMBER(SEEN_KEYS_UTF16, 6),   NUMBER(SEEN_PAIRS, 0),
-        NUMBER(SEEN_ROWS, 1),         NUMBER(SEEN_OFFSETS32, 2),
-        NUMBER(SEEN_OFFSETS64, 3),    NUMBER(SEEN_INTEGERS, 4),
-        NUMBER(SEEN_HASHES, 5),       NUMBER(SEEN_HASHES64, 6),
-        NUMBER(SEEN_UNION, 0),        NUMBER(SEEN_INTERSECTION, 1),
-        NUMBER(SEEN_LISTED_NEVER, 1), NUMBER(SEEN_LISTED_ALWAYS, 2),
-        NUMBER(SEEN_CONCURRENT, 1),   NUMBER(SEEN_KEYED, 2),
-        NUMBER(SEEN_SECRET_APART, 1), NUMBER(SEEN_CAN_ADD, 1),
-        NUMBER(SEEN_CAN_REMOVE, 2),   NUMBER(SEEN_CAN_SNIFF, 4),
-        NUMBER(SEEN_CAN_VIEW, 8),     NUMBER(SEEN_INT_BIG, 16),
+        NUMBER(SEEN_OK, 0),
+        NUMBER(SEEN_NOMEM, -1),
+        NUMBER(SEEN_INVALID, -2),
+        NUMBER(SEEN_FULL, -3),
+        NUMBER(SEEN_UNSUPPORTED, -4),
+        NUMBER(SEEN_ABSENT, -5),
+        NUMBER(SEEN_CORRUPT, -6),
+        NUMBER(SEEN_NEWER, -7),
+        NUMBER(SEEN_SHORT, -8),
+        NUMBER(SEEN_IO, -9),
+        NUMBER(SEEN_BUSY, -10),
+        NUMBER(SEEN_MISMATCH, -11),
+        NUMBER(SEEN_NO_SECRET, -12),
+        NUMBER(SEEN_ANY, 0),
+        NUMBER(SEEN_BLOOM, 1),
+        NUMBER(SEEN_BLOCKED, 2),
+        NUMBER(SEEN_CUCKOO, 3),
+        NUMBER(SEEN_RIBBON, 11),
+        NUMBER(SEEN_SCALABLE, 5),
+        NUMBER(SEEN_WINDOW, 6),
+        NUMBER(SEEN_SET, 7),
+        NUMBER(SEEN_BITMAP, 8),
+        NUMBER(SEEN_FOREIGN, 9),
+        NUMBER(SEEN_SORTED, 10),
+        NUMBER(SEEN_KEYS_UNKNOWN, 0),
+        NUMBER(SEEN_KEYS_TEXT, 1),
+        NUMBER(SEEN_KEYS_LOWER, 2),
+        NUMBER(SEEN_KEYS_HEX, 3),
+        NUMBER(SEEN_KEYS_U64, 4),
+        NUMBER(SEEN_KEYS_I32, 5),
+        NUMBER(SEEN_KEYS_UTF16, 6),
+        NUMBER(SEEN_PAIRS, 0),
+        NUMBER(SEEN_ROWS, 1),
+        NUMBER(SEEN_OFFSETS32, 2),
+        NUMBER(SEEN_OFFSETS64, 3),
+        NUMBER(SEEN_INTEGERS, 4),
+        NUMBER(SEEN_HASHES, 5),
+        NUMBER(SEEN_HASHES64, 6),
+        NUMBER(SEEN_UNION, 0),
+        NUMBER(SEEN_INTERSECTION, 1),
+        NUMBER(SEEN_LISTED_NEVER, 1),
+        NUMBER(SEEN_LISTED_ALWAYS, 2),
+        NUMBER(SEEN_CONCURRENT, 1),
+        NUMBER(SEEN_KEYED, 2),
+        NUMBER(SEEN_SECRET_APART, 1),
+        NUMBER(SEEN_CAN_ADD, 1),
+        NUMBER(SEEN_CAN_REMOVE, 2),
+        NUMBER(SEEN_CAN_SNIFF, 4),
+        NUMBER(SEEN_CAN_VIEW, 8),
+        NUMBER(SEEN_INT_BIG, 16),
         NUMBER(SEEN_REFRESHES, 32),
+        NUMBER(SEEN_UNVERIFIED, 2),
+        NUMBER(SEEN_READ, 0),
+        NUMBER(SEEN_WRITE, 1),
+        NUMBER(SEEN_DURABLE, 2),
+        NUMBER(SEEN_ASK, 0),
+        NUMBER(SEEN_REJECT, 1),
+        NUMBER(SEEN_REASON_MAYBE, 0),
+        NUMBER(SEEN_REASON_LISTED, 1),
+        NUMBER(SEEN_REASON_CREATED, 2),
+        NUMBER(SEEN_REASON_LOADING, 3),
+        NUMBER(SEEN_REASON_ABSENT, 4),
+        NUMBER(SEEN_REASON_MISSED, 5),
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].is != rows[i].was)
@@ -329,19 +387,100 @@ static seen_status fill_exposure(void *out)
     return status;
 }
 
+static seen_users *users;
+
+static seen_status fill_user(void *out)
+{
+    return seen_users_info_of(users, (seen_key){"ann", 3}, 5, out, NULL);
+}
+
+static seen_status fill_users(void *out)
+{
+    return seen_users_stats_of(users, out, NULL);
+}
+
+static seen_status fill_users_outcome(void *out)
+{
+    seen_users *u = NULL;
+    seen_users_options o = {.mode = SEEN_WRITE};
+    seen_status status = seen_users_open(&u, "mem:", &o, out, NULL);
+    seen_users_close(u, NULL);
+    return status;
+}
+
+/* The same for seen_file_open(), _save(), _save_over(), _write() and _verify(). */
+static char path[600];
+
+static seen_status fill_opened(void *out)
+{
+    seen_file *file = NULL;
+    const seen_spec spec = {.items = 1000, .fpp = 0.01};
+    seen_file_options o = {.mode = SEEN_WRITE, .create = &spec};
+    seen_status status = seen_file_open(&file, path, &o, out, NULL);
+    seen_file_close(file, NULL);
+    remove(path);
+    return status;
+}
+
+static seen_status fill_saved(void *out)
+{
+    seen_status status = seen_file_save(path, filter, 0, out, NULL);
+    remove(path);
+    return status;
+}
+
+static seen_status fill_written(void *out)
+{
+    seen_status status = seen_file_write(path, "a", 1, out, NULL);
+    remove(path);
+    return status;
+}
+
+static seen_status fill_verified(void *out)
+{
+    assert_int_equal(seen_file_save(path, filter, 0, NULL, NULL), SEEN_OK);
+    return seen_file_verify(path, out, NULL);
+}
+
+static seen_status fill_file(void *out)
+{
+    return seen_file_look(path, out, NULL,
+                          NULL); /* what fill_verified() saved */
+}
+
+static seen_status fill_guard(void *out)
+{
+    seen_guard *g;
+    assert_int_equal(seen_guard_new(&g, NULL, NULL), SEEN_OK);
+    seen_guard_ask(g, "a", 1, 1, NULL);
+    seen_status status = seen_guard_stats_of(g, out);
+    seen_guard_free(g);
+    return status;
+}
+
 static const struct {
     const char *what;
     filling *fill;
     size_t size;
+    bool optional; /* NULL: not wanted */
 } structs[] = {
-    {"seen_plan", fill_plan, sizeof(seen_plan)},
-    {"seen_plan of a filter", fill_own_plan, sizeof(seen_plan)},
-    {"seen_plan of bytes", fill_looked_plan, sizeof(seen_plan)},
-    {"seen_info", fill_info, sizeof(seen_info)},
-    {"seen_info, measured", fill_measured, sizeof(seen_info)},
-    {"seen_info of bytes", fill_looked, sizeof(seen_info)},
-    {"seen_dialect_facts", fill_dialect, sizeof(seen_dialect_facts)},
-    {"seen_exposure_info", fill_exposure, sizeof(seen_exposure_info)}};
+    {"seen_plan", fill_plan, sizeof(seen_plan), false},
+    {"seen_plan of a filter", fill_own_plan, sizeof(seen_plan), false},
+    {"seen_plan of bytes", fill_looked_plan, sizeof(seen_plan), true},
+    {"seen_info", fill_info, sizeof(seen_info), false},
+    {"seen_info, measured", fill_measured, sizeof(seen_info), false},
+    {"seen_info of bytes", fill_looked, sizeof(seen_info), true},
+    {"seen_dialect_facts", fill_dialect, sizeof(seen_dialect_facts), true},
+    {"seen_exposure_info", fill_exposure, sizeof(seen_exposure_info), false},
+    {"seen_exposure_info", fill_user, sizeof(seen_exposure_info), false},
+    {"seen_users_stats", fill_users, sizeof(seen_users_stats), false},
+    {"seen_outcome", fill_users_outcome, sizeof(seen_outcome), true},
+    {"seen_outcome", fill_opened, sizeof(seen_outcome), true},
+    {"seen_outcome", fill_saved, sizeof(seen_outcome), true},
+    {"seen_outcome", fill_written, sizeof(seen_outcome), true},
+    {"seen_outcome", fill_verified, sizeof(seen_outcome), true},
+    {"seen_info of a file", fill_file, sizeof(seen_info), true},
+    {"seen_guard_stats", fill_guard, sizeof(seen_guard_stats), false}};
 
 #define STRUCTS (sizeof structs / sizeof *structs)
 #define ROOM    70000
@@ -385,12 +524,6 @@ static void old_and_future_sizes_are_filled(void **state)
     }
 }
 
-static bool may_be_null(filling *fill)
-{
-    return fill == fill_dialect || fill == fill_looked ||
-           fill == fill_looked_plan;
-}
-
 static void sizes_that_nobody_can_mean_are_refused(void **state)
 {
     (void)state;
@@ -398,7 +531,7 @@ static void sizes_that_nobody_can_mean_are_refused(void **state)
     static uint8_t out[4096], before[4096];
     for (size_t i = 0; i < STRUCTS; i++) {
         assert_int_equal(structs[i].fill(NULL),
-                         may_be_null(structs[i].fill) ? SEEN_OK : SEEN_INVALID);
+                         structs[i].optional ? SEEN_OK : SEEN_INVALID);
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             memset(out, 0xa5, sizeof out);
             memcpy(out, &sizes[k], sizeof sizes[k]);
@@ -442,11 +575,77 @@ static void what_is_reserved_must_be_zero(void **state)
     assert_null(f);
 }
 
+/* In the options of handles, too, before anything is opened or made. */
+static void reserved_options_must_be_zero(void **state)
+{
+    (void)state;
+    seen_error e;
+    seen_file *file = NULL;
+    seen_users *u = NULL;
+    seen_guard *g = NULL;
+    seen_remote *m = NULL;
+    const seen_spec spec = {.items = 1000, .fpp = 0.01};
+    remove(path);
+    for (size_t i = 0; i < 5; i++) {
+        seen_file_options o = {.mode = SEEN_WRITE, .create = &spec};
+        o.reserved[i] = (uint64_t)1 << (12 * i);
+        assert_int_equal(seen_file_open(&file, path, &o, NULL, &e),
+                         SEEN_INVALID);
+        assert_string_equal(e.field, "reserved");
+        assert_int_equal(seen_file_verify(path, NULL, NULL), SEEN_ABSENT);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        seen_users_options o = {.mode = SEEN_WRITE};
+        o.reserved[i] = (uint64_t)1 << (12 * i);
+        assert_int_equal(seen_users_open(&u, "mem:", &o, NULL, &e),
+                         SEEN_INVALID);
+        assert_string_equal(e.field, "options.reserved");
+    }
+    for (size_t i = 0; i < 6; i++) {
+        seen_guard_options o = {0};
+        o.reserved[i] = (uint64_t)1 << (12 * i);
+        assert_int_equal(seen_guard_new(&g, &o, &e), SEEN_INVALID);
+        assert_string_equal(e.field, "reserved");
+    }
+    /* Nobody listens on port 1, and nobody is asked. */
+    seen_remote_users(&u, "redis://127.0.0.1:1/", NULL, NULL, &e);
+    bool servers = e.status != SEEN_UNSUPPORTED; /* built with hiredis */
+    for (size_t i = 0; servers && i < 5; i++) {
+        seen_users_options o = {0};
+        o.reserved[i] = (uint64_t)1 << (12 * i);
+        assert_int_equal(
+            seen_remote_users(&u, "redis://127.0.0.1:1/", &o, NULL, &e),
+            SEEN_INVALID);
+        assert_string_equal(e.field, "options.reserved");
+    }
+    for (size_t i = 0; servers && i < 3; i++) {
+        seen_spec create = spec;
+        create.reserved[i] = (uint64_t)1 << (12 * i);
+        assert_int_equal(seen_remote_open(&m, "redis://127.0.0.1:1/?key=a",
+                                          &create, NULL, &e),
+                         SEEN_INVALID);
+        assert_string_equal(e.field, "reserved");
+    }
+    assert_null(file);
+    assert_null(u);
+    assert_null(g);
+    assert_null(m);
+}
+
 static int begin(void **state)
 {
     (void)state;
+    const seen_users_options o = {.mode = SEEN_WRITE};
+    const seen_key item = {"post", 4};
+    const char *dir = test_scratch();
+    if (!dir) return -1;
+    snprintf(path, sizeof path, "%s/f", dir);
     filter = test_filter((seen_spec){.items = 1000, .fpp = 0.01});
     test_add_members(filter, 0, 100);
+    if (seen_users_open(&users, "mem:", &o, NULL, NULL) != SEEN_OK ||
+        seen_users_mark(users, (seen_key){"ann", 3}, 5, seen_keys_of(&item, 1),
+                        NULL, NULL) != SEEN_OK)
+        return -1;
     return seen_save(filter, 0, saved, sizeof saved, &saved_len);
 }
 
@@ -454,7 +653,8 @@ static int end(void **state)
 {
     (void)state;
     seen_free(filter);
-    return 0;
+    seen_users_close(users, NULL);
+    return test_scratch_remove();
 }
 
 int main(void)
@@ -465,6 +665,7 @@ int main(void)
         cmocka_unit_test(old_and_future_sizes_are_filled),
         cmocka_unit_test(sizes_that_nobody_can_mean_are_refused),
         cmocka_unit_test(what_is_reserved_must_be_zero),
+        cmocka_unit_test(reserved_options_must_be_zero),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
