@@ -1,17 +1,12 @@
 /*
  * cpu.c - processor features, as the compiler's runtime detects them (it also
- * asks whether the operating system saves the wide registers), or, on arm64, as
- * the kernel tells every program.
+ * asks whether the operating system saves the wide registers).
  */
 #include "base/cpu.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__aarch64__) && defined(__linux__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 
 bool seen_cpu_has_avx2(void)
 {
@@ -22,12 +17,10 @@ bool seen_cpu_has_avx2(void)
 #endif
 }
 
-bool seen_cpu_has_crc32c(void)
+bool seen_cpu_has_sse42(void)
 {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("sse4.2");
-#elif defined(__aarch64__) && defined(__linux__)
-    return getauxval(AT_HWCAP) & HWCAP_CRC32;
 #else
     return false;
 #endif
@@ -56,10 +49,10 @@ bool seen_cpu_use_avx2(void)
     return decide(&known, seen_cpu_has_avx2);
 }
 
-bool seen_cpu_use_crc32c(void)
+bool seen_cpu_use_sse42(void)
 {
     static atomic_int known;
-    return decide(&known, seen_cpu_has_crc32c);
+    return decide(&known, seen_cpu_has_sse42);
 }
 
 bool seen_cpu_wanted(const char *name)

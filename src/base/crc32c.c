@@ -5,10 +5,10 @@
  *
  * Check value: the nine bytes "123456789" give e3069283.
  *
- * Two ways to the same number. x86-64 since 2008 and nearly every arm64 have an
- * instruction for eight bytes: 8 GB/s where this was measured (Zen 3). Elsewhere a
- * table of 16 entries takes half a byte a step, 0.2 GB/s, and needs no start-up.
- * Checksums are computed when filters are saved, loaded and opened, never per key.
+ * Two ways to the same number. x86-64 since 2008 has an instruction for eight
+ * bytes; elsewhere a table of 16 entries takes half a byte a step. Checksums
+ * are computed when filters are saved and loaded, never per key, so that is
+ * fast enough and needs no start-up.
  */
 #include "base/crc32c.h"
 
@@ -20,29 +20,16 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
-#define HARDWARE __attribute__((target("sse4.2")))
-#define CRC_OF_8 (uint32_t) _mm_crc32_u64
-#define CRC_OF_1 _mm_crc32_u8
-#elif defined(__clang__) && defined(__aarch64__) /* its header hides them */
-#define HARDWARE __attribute__((target("crc")))
-#define CRC_OF_8 __builtin_arm_crc32cd
-#define CRC_OF_1 __builtin_arm_crc32cb
-#elif defined(__aarch64__)
-#include <arm_acle.h>
-#define HARDWARE __attribute__((target("+crc")))
-#define CRC_OF_8 __crc32cd
-#define CRC_OF_1 __crc32cb
-#endif
 
-#ifdef HARDWARE
-HARDWARE static uint32_t crc_hardware(uint32_t crc, const uint8_t *p,
-                                      size_t len)
+__attribute__((target("sse4.2"))) static uint32_t
+crc_hardware(uint32_t crc, const uint8_t *p, size_t len)
 {
+    uint64_t c = crc;
     for (; len >= 8; p += 8, len -= 8)
-        crc = CRC_OF_8(crc, seen_get_le64(p));
+        c = _mm_crc32_u64(c, seen_get_le64(p));
     for (; len > 0; p++, len--)
-        crc = CRC_OF_1(crc, *p);
-    return crc;
+        c = _mm_crc32_u8((uint32_t)c, *p);
+    return (uint32_t)c;
 }
 #endif
 
@@ -61,11 +48,14 @@ static uint32_t crc_table(uint32_t crc, const uint8_t *p, size_t len)
     return crc;
 }
 
+#if defined(__x86_64__)
+#endif
+
 uint32_t seen_crc32c(uint32_t crc, const void *data, size_t len)
 {
     crc = ~crc;
-#ifdef HARDWARE
-    if (seen_cpu_use_crc32c()) return ~crc_hardware(crc, data, len);
+#if defined(__x86_64__)
+    if (seen_cpu_use_sse42()) return ~crc_hardware(crc, data, len);
 #endif
     return ~crc_table(crc, data, len);
 }
