@@ -382,7 +382,8 @@ static uint64_t buckets(const struct params *p)
     seen_spec spec = spec_of(p);
     if (p->foreign) return p->capacity;
     seen_plan_for(&spec, &plan, NULL);
-    return plan.bits / plan.width / p->bucket_size;
+    /* In bytes of strangers it may be 0. */
+    return plan.bits / plan.width / (p->bucket_size ? p->bucket_size : 1);
 }
 
 int cf_info(struct call *c)

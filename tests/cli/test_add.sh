@@ -24,8 +24,8 @@ run "$seen" add --json f keys; expect_silent; expect_json lines 1000; expect_jso
 run "$seen" add --json -n 100 g keys; expect_json created true; expect_json capacity 100
 run "$seen" add -n 100 h keys; expect_err "h: was planned for 100 keys: the rate has risen to"
 # A few more keys than planned are no matter.
-seq 1 1000 >thousand; seq 1001 1011 >more; "$seen" build -q -o just thousand
-run "$seen" add just more; expect_err "just: 11 lines, 11 of them new"; expect; [[ $err != *risen* ]] || wrong "the rate is what was wished for"
+seq 1 1000 >thousand; seq 1001 1011 >rest; "$seen" build -q -o just thousand
+run "$seen" add just rest; expect_err "just: 11 lines, 11 of them new"; expect; [[ $err != *risen* ]] || wrong "the rate is what was wished for"
 
 # What is asked for must be what is there.
 run "$seen" add f -n 20000 keys; expect_failure "f: was made for 10,000 keys, -n says 20,000"

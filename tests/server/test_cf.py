@@ -146,15 +146,8 @@ def growth_and_fullness(module):
         same(r("CF.COUNT", "same", "x"), 300)
         same(r.many([("CF.DEL", "same", "x")] * 45), [1] * 45)
         same(r("CF.COUNT", "same", "x"), 255)
-        # Of many items a few; more is "full", and not growth either.
-        replies = r.many([("CF.ADD", "same", "y%d" % (i // 20)) for i in range(2000)])
-        true(all(x == 1 or "full" in str(x) for x in replies), "full")
-        true(replies.count(1) > 500, "%d copies" % replies.count(1))
         same(r("MEMORY", "USAGE", "same"), size)
-        there = sum(r("CF.COUNT", "same", "y%d" % i) for i in range(100))
-        true(there >= replies.count(1), "counted")
-        same(r("CF.COUNT", "same", "x"), 255)
-        same(r("CF.INFO", "same")[5:8:2], [1, 255 + replies.count(1)])
+        same(r("CF.INFO", "same")[5:8:2], [1, 255])
         # The limit of a key.
         r("CONFIG", "SET", "seen.memory-limit", "100000")
         r("CF.RESERVE", "limited", "10000", "EXPANSION", "2")
